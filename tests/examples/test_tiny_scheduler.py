@@ -11,7 +11,7 @@ from plimsoll.runtime.clock import settle
 from plimsoll.simulator.stories.cluster import a_cluster
 from plimsoll.simulator.stories.schedulers import (
     a_claim,
-    a_late_class,
+    a_delayed_class,
     a_local_volume,
     a_pod,
     add_node,
@@ -32,7 +32,7 @@ async def test_the_tiny_scheduler_puts_pods_where_their_volumes_are() -> None:
         await settle()
         await add_node(cluster, "node-a")
         await add_node(cluster, "node-b")
-        await cluster.create(a_late_class(), a_local_volume("node-b"))
+        await cluster.create(a_delayed_class(), a_local_volume("node-b"))
         await cluster.settle()
         await cluster.create(a_claim(), a_pod("with", claims=["data"], schedulerName="tiny"))
         await cluster.create(a_pod("without", schedulerName="tiny"))

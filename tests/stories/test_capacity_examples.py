@@ -20,7 +20,7 @@ from plimsoll.simulator.stories.cluster import StoryCluster, a_cluster
 from plimsoll.simulator.stories.schedulers import (
     SELECTED_NODE,
     a_claim,
-    a_late_class,
+    a_delayed_class,
     a_pod,
     a_scheduler,
     add_node,
@@ -175,7 +175,7 @@ async def a_world(capacities: str, driver: str, *classes: str) -> AsyncIterator[
                 }
             )
         for class_ in classes:
-            await cluster.create(a_late_class(class_, driver))
+            await cluster.create(a_delayed_class(class_, driver))
         await cluster.create(*documents(DRIVERS), *documents(capacities))
         yield cluster
 

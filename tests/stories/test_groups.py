@@ -35,7 +35,7 @@ from plimsoll.simulator.stories.schedulers import (
     SELECTED_NODE,
     RunningScheduler,
     a_claim,
-    a_late_class,
+    a_delayed_class,
     a_local_volume,
     a_pod,
     add_node,
@@ -183,7 +183,7 @@ async def a_scene(*more_loops: str, **sizes: Sequence[str]) -> AsyncIterator[Sce
         }
         await add_nodes(cluster, [*rooms])
         for name, driver in (("first", DRIVER), ("second", OTHER)):
-            await cluster.create(driver_object(driver), a_late_class(name, driver))
+            await cluster.create(driver_object(driver), a_delayed_class(name, driver))
         scene = Scene(cluster, storages, [])
         for number, storage in enumerate(storages.values()):
             scene.provisioners.append(RunningProvisioner(cluster, storage, STRICT, seed=number + 1))
@@ -504,7 +504,7 @@ async def test_a_claim_that_goes_away_takes_the_other_volume_with_it() -> None:
 async def test_volumes_that_exist_are_bound_after_those_that_are_made() -> None:
     async with a_scene() as scene:
         await scene.cluster.create(
-            a_late_class("local"),
+            a_delayed_class("local"),
             *(a_local_volume(node) for node in NODES),
             a_claim("old"),
             *claims(),
@@ -606,7 +606,7 @@ async def test_a_failure_that_passes_is_no_refusal() -> None:
 
 
 @pytest.mark.parametrize("number", ["9" * 4300, "9" * 18])
-async def test_a_forged_hold_with_a_huge_number_keeps_nobody_from_being_scheduled(
+async def test_a_forged_hold_with_a_huge_number_keeps_no_pod_from_being_scheduled(
     number: str,
 ) -> None:
     """A tenant may write any hold on claims of their own, also one that names their pod."""

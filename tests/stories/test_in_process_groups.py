@@ -32,7 +32,7 @@ from plimsoll.simulator.stories.schedulers import (
     SELECTED_NODE,
     RunningScheduler,
     a_claim,
-    a_late_class,
+    a_delayed_class,
     a_pod,
     node_of,
     volume_of,
@@ -128,7 +128,7 @@ async def a_scene(
             labels = {"labels": {ZONE: node.removeprefix("node-")}}
             await cluster.patch("Node", node, {"metadata": labels})
         scene = Scene(cluster, ZonalShelf(full={*full}), storage)
-        await cluster.create(driver_object(OTHER), a_late_class("outer", OTHER))
+        await cluster.create(driver_object(OTHER), a_delayed_class("outer", OTHER))
         await cluster.create(a_class(NAME, "inner", waits=True))
         await scene.control(**life)
         provisioner = RunningProvisioner(cluster, storage, STRICT, seed=1)

@@ -11,7 +11,7 @@ from plimsoll.processes.scheduler import cycle
 from plimsoll.simulator.stories.cluster import StoryCluster, a_cluster
 from plimsoll.simulator.stories.schedulers import (
     HOSTNAME,
-    a_late_class,
+    a_delayed_class,
     a_local_volume,
     a_pod,
     a_scheduler,
@@ -46,7 +46,7 @@ def a_set(*, replicas: int = 3, **affinity: Any) -> Document:
 
 async def add_zones(cluster: StoryCluster) -> None:
     """Three nodes with three disks each."""
-    await cluster.create(a_late_class())
+    await cluster.create(a_delayed_class())
     for name, zone in ZONES.items():
         await add_node(cluster, name, labels={ZONE: zone})
         disks = (a_local_volume(name, f"{name}-{number}") for number in range(3))

@@ -11,7 +11,7 @@ from plimsoll.simulator.stories.refusing_transport import RefusingTransport
 from plimsoll.simulator.stories.schedulers import (
     RunningScheduler,
     a_claim,
-    a_late_class,
+    a_delayed_class,
     a_local_volume,
     a_pod,
     a_scheduler,
@@ -77,7 +77,7 @@ async def test_a_more_important_pod_gets_the_place_of_a_pod_with_a_volume() -> N
     async with a_cluster(*LOOPS) as cluster, a_scheduler(cluster):
         await add_node(cluster, "node-a")
         await add_priorities(cluster)
-        await cluster.create(a_late_class(), a_local_volume("node-a"), a_set_with_a_claim())
+        await cluster.create(a_delayed_class(), a_local_volume("node-a"), a_set_with_a_claim())
         await cluster.settle()
         assert await node_of(cluster, "db-0") == "node-a"
 
@@ -222,7 +222,7 @@ async def test_no_pod_leaves_for_one_whose_volume_is_elsewhere() -> None:
         await add_priorities(cluster)
         await cluster.create(low())
         await cluster.settle()
-        await cluster.create(a_late_class(), a_local_volume("node-z"), a_claim("data"))
+        await cluster.create(a_delayed_class(), a_local_volume("node-z"), a_claim("data"))
         await cluster.create(high(claims=("data",)))
         await cluster.settle()
 

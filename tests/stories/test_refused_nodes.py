@@ -20,7 +20,7 @@ from plimsoll.simulator.stories.schedulers import (
     SELECTED_NODE,
     RunningScheduler,
     a_claim,
-    a_late_class,
+    a_delayed_class,
     a_pod,
     a_scheduler,
     add_node,
@@ -207,7 +207,7 @@ async def a_world_with_a_foreign_provisioner() -> AsyncIterator[StoryCluster]:
     async with a_cluster("binding") as cluster:
         await add_node(cluster, "node-a", cpu="8")
         await add_node(cluster, "node-b", cpu="2")
-        await cluster.create(a_late_class("fast", "disk.example.com"))
+        await cluster.create(a_delayed_class("fast", "disk.example.com"))
         await cluster.create(a_request(), a_pod(claims=["data"], requests={"cpu": "500m"}))
         yield cluster
 
@@ -259,7 +259,7 @@ async def test_a_pod_made_anew_keeps_its_node_when_the_attempt_for_the_old_one_e
     async with a_cluster("binding") as cluster, a_scheduler(cluster):
         await add_node(cluster, "node-a", cpu="1")
         large = {"cpu": "600m"}
-        await cluster.create(a_late_class("fast", "disk.example.com"))
+        await cluster.create(a_delayed_class("fast", "disk.example.com"))
         await cluster.create(a_request(), a_pod(claims=["data"], requests=large))
         await cluster.settle()
         await refuse(cluster)

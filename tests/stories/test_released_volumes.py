@@ -13,7 +13,7 @@ from plimsoll.simulator.stories.cluster import StoryCluster, a_cluster
 from plimsoll.simulator.stories.refusing_transport import InterruptedTransport
 from plimsoll.simulator.stories.schedulers import (
     a_claim,
-    a_late_class,
+    a_delayed_class,
     a_local_volume,
     a_pod,
     a_scheduler,
@@ -42,7 +42,7 @@ async def prepare(cluster: StoryCluster) -> None:
         await add_node(cluster, node, cpu=cpu, memory=f"{cpu}Gi")
         for number in (1, 2):
             await cluster.create(a_local_volume(node, f"{node}-{number}"))
-    await cluster.create(a_late_class())
+    await cluster.create(a_delayed_class())
     await cluster.create(*(a_claim(name) for name in CLAIMS))
 
 

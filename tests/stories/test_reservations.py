@@ -30,7 +30,7 @@ from plimsoll.simulator.stories.schedulers import (
     SELECTED_NODE,
     RunningScheduler,
     a_claim,
-    a_late_class,
+    a_delayed_class,
     a_pod,
     add_node,
     node_of,
@@ -125,7 +125,7 @@ async def their_world(mode: str) -> AsyncIterator[Scene]:
                 "metadata": {"name": THEIRS, "annotations": told},
                 "spec": {"storageCapacity": True, "attachRequired": False},
             },
-            a_late_class("theirs", THEIRS),
+            a_delayed_class("theirs", THEIRS),
             {
                 "apiVersion": "storage.k8s.io/v1",
                 "kind": "CSIStorageCapacity",
@@ -195,7 +195,7 @@ async def test_after_two_polls_a_publisher_without_tokens_has_reported() -> None
 
 async def test_a_pod_that_needs_another_driver_is_not_tried_when_a_reservation_has_ended() -> None:
     async with their_world("linear") as scene:
-        await scene.cluster.create(a_late_class("full", "full.example.com"))
+        await scene.cluster.create(a_delayed_class("full", "full.example.com"))
         driver = {"metadata": {"name": "full.example.com"}, "spec": {"storageCapacity": True}}
         kind = {"apiVersion": "storage.k8s.io/v1", "kind": "CSIDriver"}
         await scene.cluster.create({**kind, **driver})

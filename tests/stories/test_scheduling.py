@@ -16,7 +16,7 @@ from plimsoll.simulator.stories.schedulers import (
     HOSTNAME,
     SELECTED_NODE,
     a_claim,
-    a_late_class,
+    a_delayed_class,
     a_local_volume,
     a_pod,
     a_scheduler,
@@ -55,7 +55,7 @@ async def add_nodes(cluster: StoryCluster, *names: str) -> None:
 async def test_a_stateful_set_of_three_gets_the_local_volumes_of_three_nodes() -> None:
     async with a_cluster(*LOOPS) as cluster, a_scheduler(cluster):
         await add_nodes(cluster, *THREE)
-        await cluster.create(a_late_class(), *map(a_local_volume, THREE), a_set_of_three("data"))
+        await cluster.create(a_delayed_class(), *map(a_local_volume, THREE), a_set_of_three("data"))
         await cluster.settle()
         placed = await nodes_of(cluster)
         assert sorted(placed.values()) == list(THREE)
@@ -67,7 +67,7 @@ async def test_with_local_volumes_on_two_of_three_nodes_one_pod_waits() -> None:
     async with a_cluster(*LOOPS) as cluster, a_scheduler(cluster):
         await add_nodes(cluster, *THREE)
         disks = map(a_local_volume, THREE[:2])
-        await cluster.create(a_late_class(), *disks, a_set_of_three("data"))
+        await cluster.create(a_delayed_class(), *disks, a_set_of_three("data"))
         await cluster.settle()
         placed = await nodes_of(cluster)
         assert sorted(placed.values()) == ["", "node-a", "node-b"]
@@ -93,7 +93,7 @@ async def test_a_pod_with_several_claims_goes_where_all_of_them_find_volumes() -
             a_local_volume("node-b", "b-2"),
         ]
         claims = [a_claim("one"), a_claim("two")]
-        await cluster.create(a_late_class(), *disks, *claims, a_pod(claims=("one", "two")))
+        await cluster.create(a_delayed_class(), *disks, *claims, a_pod(claims=("one", "two")))
         await cluster.settle()
         assert await node_of(cluster, "web") == "node-b"
         assert {await volume_of(cluster, name) for name in ("one", "two")} == {"b-1", "b-2"}
@@ -104,7 +104,7 @@ async def test_a_pod_with_more_claims_than_any_node_has_volumes_takes_none_of_th
         await add_nodes(cluster, *THREE)
         claims = [a_claim("one"), a_claim("two")]
         disks = map(a_local_volume, THREE)
-        await cluster.create(a_late_class(), *disks, *claims, a_pod(claims=("one", "two")))
+        await cluster.create(a_delayed_class(), *disks, *claims, a_pod(claims=("one", "two")))
         await cluster.settle()
         assert await node_of(cluster, "web") == ""
         volumes = await cluster.all("PersistentVolume")
@@ -115,7 +115,7 @@ async def test_where_no_volume_is_left_one_is_provisioned(tmp_path: Path) -> Non
     async with a_cluster(more=binding(host_path(tmp_path))) as cluster, a_scheduler(cluster):
         await add_nodes(cluster, "node-a")
         await cluster.create(
-            a_late_class("local", HOST_PATH),
+            a_delayed_class("local", HOST_PATH),
             a_local_volume("node-a"),
             a_claim("first"),
             a_claim("second"),
@@ -149,7 +149,7 @@ async def test_by_default_volumes_are_shared_out_so_that_every_claim_gets_one() 
             fast["metadata"]["labels"] = {"disk": "fast"}
             slow = a_local_volume("node-a", "slow", size="3Gi")
             claims = [a_claim("easy"), picky]
-            await cluster.create(a_late_class(), fast, slow, *claims)
+            await cluster.create(a_delayed_class(), fast, slow, *claims)
             await cluster.create(a_pod(claims=("easy", "picky")))
             await cluster.settle()
             assert await node_of(cluster, "web") == expected
@@ -306,7 +306,7 @@ def a_claim_without_a_provisioner(name: str) -> Document:
 async def test_a_pod_that_waits_for_its_volume_does_not_hold_up_others() -> None:
     async with a_cluster("binding") as cluster, a_scheduler(cluster):
         await add_nodes(cluster, "node-a")
-        await cluster.create(a_late_class("external", "disk.example.com"))
+        await cluster.create(a_delayed_class("external", "disk.example.com"))
         await cluster.create(a_claim_without_a_provisioner("data"), a_pod("slow", claims=["data"]))
         await cluster.settle()
         claim = await cluster.get("PersistentVolumeClaim", "data")
@@ -320,7 +320,7 @@ async def test_a_pod_gives_up_waiting_after_the_time_allowed_and_tries_again() -
     settings = SchedulerSettings(bind_timeout=timedelta(seconds=30))
     async with a_cluster("binding") as cluster, a_scheduler(cluster, settings) as running:
         await add_nodes(cluster, "node-a")
-        await cluster.create(a_late_class("external", "disk.example.com"))
+        await cluster.create(a_delayed_class("external", "disk.example.com"))
         await cluster.create(a_claim_without_a_provisioner("data"), a_pod("slow", claims=["data"]))
         await cluster.wait(timedelta(seconds=33))
         status, reason, message = await scheduled_condition(cluster, "slow")
@@ -355,7 +355,7 @@ async def test_a_claim_whose_node_was_taken_off_and_closed_gets_the_other_node()
     """The closed node would be avoided anyway; `test_refused_nodes` tells of those that are not."""
     async with a_cluster("binding") as cluster, a_scheduler(cluster):
         await add_nodes(cluster, "node-a", "node-b")
-        await cluster.create(a_late_class("external", "disk.example.com"))
+        await cluster.create(a_delayed_class("external", "disk.example.com"))
         await cluster.create(a_claim_without_a_provisioner("data"), a_pod(claims=["data"]))
         await cluster.settle()
         claim = await cluster.get("PersistentVolumeClaim", "data")
@@ -380,7 +380,7 @@ async def test_pods_that_share_a_claim_follow_it_without_complaint(
     pods = [f"web-{number}" for number in range(8)]
     async with a_cluster("binding") as cluster, a_scheduler(cluster):
         await add_nodes(cluster, *THREE)
-        await cluster.create(a_late_class("external", "disk.example.com"))
+        await cluster.create(a_delayed_class("external", "disk.example.com"))
         await cluster.create(a_claim_without_a_provisioner("data"))
         await cluster.create(*(a_pod(name, claims=["data"]) for name in pods))
         await cluster.settle(timedelta(seconds=5))
@@ -397,7 +397,7 @@ async def test_pods_that_share_a_claim_follow_it_without_complaint(
 async def test_a_pod_deleted_while_it_waits_gives_its_room_to_others() -> None:
     async with a_cluster("binding") as cluster, a_scheduler(cluster):
         await add_node(cluster, "node-a", cpu="1")
-        await cluster.create(a_late_class("external", "disk.example.com"))
+        await cluster.create(a_delayed_class("external", "disk.example.com"))
         slow = a_pod("slow", claims=["data"], requests={"cpu": "1"})
         await cluster.create(a_claim_without_a_provisioner("data"), slow)
         await cluster.settle()
@@ -419,7 +419,7 @@ async def test_a_scheduler_that_dies_in_the_middle_of_a_binding_is_continued(
     """Two claims, one with a disk, one to be provisioned by another program."""
     async with a_cluster("binding") as cluster:
         await add_nodes(cluster, *THREE)
-        await cluster.create(a_late_class(), a_late_class("external", "disk.example.com"))
+        await cluster.create(a_delayed_class(), a_delayed_class("external", "disk.example.com"))
         await cluster.create(
             a_local_volume("node-b"), a_claim("one"), a_claim_without_a_provisioner("two")
         )
@@ -440,7 +440,7 @@ async def test_no_volume_is_promised_twice_while_pods_come_in_bursts() -> None:
     async with a_cluster("binding") as cluster, a_scheduler(cluster) as running:
         names = [f"node-{number:02}" for number in range(20)]
         await add_nodes(cluster, *names)
-        await cluster.create(a_late_class(), *map(a_local_volume, names))
+        await cluster.create(a_delayed_class(), *map(a_local_volume, names))
         for number in range(25):
             await cluster.create(a_claim(f"c{number:02}"))
             await cluster.create(a_pod(f"p{number:02}", claims=[f"c{number:02}"]))
@@ -463,7 +463,7 @@ def unschedulable(code: str) -> str:
 async def test_pods_that_wait_are_counted_by_code_until_they_have_their_node() -> None:
     async with a_cluster("binding") as cluster, a_scheduler(cluster) as running:
         await add_nodes(cluster, "node-a")
-        await cluster.create(a_late_class(), a_claim(), a_pod(claims=["data"]))
+        await cluster.create(a_delayed_class(), a_claim(), a_pod(claims=["data"]))
         await cluster.create(a_pod("large", requests={"cpu": "100"}))
         await cluster.settle()
         assert running.sample(unschedulable("NoMatchingVolume")) == 1
@@ -494,7 +494,9 @@ async def test_whether_capacity_was_consulted_is_counted(
         if spec is not None:
             driver = {"apiVersion": "storage.k8s.io/v1", "kind": "CSIDriver", "spec": spec}
             await cluster.create(driver | {"metadata": {"name": "disk.example.com"}})
-        await cluster.create(a_late_class("fast", "disk.example.com"), a_claim(class_name="fast"))
+        await cluster.create(
+            a_delayed_class("fast", "disk.example.com"), a_claim(class_name="fast")
+        )
         await cluster.create(a_pod(claims=["data"]))
         await cluster.settle()
         checks = "plimsoll_scheduler_capacity_checks_total{"
@@ -505,7 +507,7 @@ async def test_whether_capacity_was_consulted_is_counted(
 async def test_what_does_not_help_a_pod_does_not_wake_it() -> None:
     async with a_cluster("binding") as cluster, a_scheduler(cluster) as running:
         await add_nodes(cluster, "node-a")
-        await cluster.create(a_late_class(), a_claim(), a_pod(claims=["data"]))
+        await cluster.create(a_delayed_class(), a_claim(), a_pod(claims=["data"]))
         await cluster.settle()
         attempts = running.sample("scheduler_schedule_attempts_total{")
         other = a_local_volume("node-a", "other")
@@ -522,7 +524,7 @@ async def test_a_pod_that_is_woken_again_and_again_is_told_the_same_once() -> No
     """An object may cause so many events and no more: what is repeated would push out the news."""
     async with a_cluster("binding") as cluster, a_scheduler(cluster) as running:
         await add_nodes(cluster, "node-a")
-        await cluster.create(a_late_class(), a_claim(), a_pod(claims=["data"]))
+        await cluster.create(a_delayed_class(), a_claim(), a_pod(claims=["data"]))
         await cluster.settle()
         for number in range(40):
             small = a_local_volume("node-a", f"small-{number}")

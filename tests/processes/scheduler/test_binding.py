@@ -12,7 +12,7 @@ from plimsoll.simulator.stories.cluster import StoryCluster, a_cluster
 from plimsoll.simulator.stories.refusing_transport import InterruptedTransport
 from plimsoll.simulator.stories.schedulers import (
     a_claim,
-    a_late_class,
+    a_delayed_class,
     a_local_volume,
     a_pod,
     a_scheduler,
@@ -105,7 +105,7 @@ def once(ending: str, failure: Failure) -> Meddle:
 
 async def a_pod_for_a_disk(cluster: StoryCluster) -> None:
     await add_node(cluster, "node-a")
-    await cluster.create(a_late_class(), a_local_volume("node-a"))
+    await cluster.create(a_delayed_class(), a_local_volume("node-a"))
     await cluster.settle()
     await cluster.create(a_claim(), a_pod(claims=["data"]))
 
@@ -201,7 +201,7 @@ async def test_a_volume_that_was_written_is_not_given_away_before_the_watch_show
 
     async with a_cluster("binding") as cluster, a_scheduler(cluster, through=through):
         await add_node(cluster, "node-a")
-        await cluster.create(a_late_class(), a_local_volume("node-a"))
+        await cluster.create(a_delayed_class(), a_local_volume("node-a"))
         await cluster.settle()
         lines[0].hold()
         await cluster.create(a_claim(), a_pod(claims=["data"]))

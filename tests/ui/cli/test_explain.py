@@ -22,7 +22,7 @@ from plimsoll.decide.scheduling.policy import (
 from plimsoll.simulator.stories.schedulers import (
     HOSTNAME,
     a_claim,
-    a_late_class,
+    a_delayed_class,
     a_local_volume,
     a_pod,
 )
@@ -205,13 +205,13 @@ WORLD: list[Document] = [
     a_node("node-1"),
     a_node("tainted", taints=[TAINT]),
     a_node("closed", unschedulable=True),
-    a_late_class(),
-    *(a_late_class(name, DRIVER) for name in ("small", "empty", "silent")),
-    a_late_class("anywhere", "other.example.com"),
-    a_late_class("limited", "limited.example.com"),
-    a_late_class("zone-b", "other.example.com", allowedTopologies=allowed_in(ZONE, "b")),
-    a_late_class("rack-1", "other.example.com", allowedTopologies=allowed_in("rack", "1")),
-    a_late_class("now", "other.example.com", volumeBindingMode="Immediate"),
+    a_delayed_class(),
+    *(a_delayed_class(name, DRIVER) for name in ("small", "empty", "silent")),
+    a_delayed_class("anywhere", "other.example.com"),
+    a_delayed_class("limited", "limited.example.com"),
+    a_delayed_class("zone-b", "other.example.com", allowedTopologies=allowed_in(ZONE, "b")),
+    a_delayed_class("rack-1", "other.example.com", allowedTopologies=allowed_in("rack", "1")),
+    a_delayed_class("now", "other.example.com", volumeBindingMode="Immediate"),
     storage("CSIDriver", DRIVER, storageCapacity=True),
     storage(
         "CSINode", "node-1", drivers=[LIMITED, LIMITED | {"name": DRIVER, "allocatable": None}]

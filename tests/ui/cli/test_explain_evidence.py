@@ -12,7 +12,7 @@ import pytest
 import yaml
 from click.testing import CliRunner, Result
 
-from plimsoll.simulator.stories.schedulers import HOSTNAME, a_claim, a_late_class, a_pod
+from plimsoll.simulator.stories.schedulers import HOSTNAME, a_claim, a_delayed_class, a_pod
 from plimsoll.ui.cli.explain import explain
 from tests.servers import EmbeddedServer
 
@@ -348,9 +348,9 @@ WORLD: list[Document] = [
     a_node("node-1"),
     a_node("node-2"),
     a_node("dead", ready="Unknown"),
-    a_late_class("fast", DRIVER),
-    a_late_class("stopped", STOPPED),
-    a_late_class("tracked", TRACKED),
+    a_delayed_class("fast", DRIVER),
+    a_delayed_class("stopped", STOPPED),
+    a_delayed_class("tracked", TRACKED),
     a_driver(TRACKED, tracks=True),
     a_csi_node(DRIVER, STOPPED, TRACKED),
     a_capacity("tracked", TRACKED),

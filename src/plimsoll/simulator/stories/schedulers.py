@@ -152,7 +152,9 @@ def a_local_volume(node: str, name: str = "", *, size: str = "1Gi") -> Document:
     return volume(name or f"disk-{node}", affinity=affinity, spec=spec)
 
 
-def a_late_class(name: str = "local", provisioner: str = NO_PROVISIONER, **fields: Any) -> Document:
+def a_delayed_class(
+    name: str = "local", provisioner: str = NO_PROVISIONER, **fields: Any
+) -> Document:
     return {
         "apiVersion": "storage.k8s.io/v1",
         "kind": "StorageClass",
