@@ -51,7 +51,7 @@ CLOCK = SystemClock()
 CONFIG_MAPS = typed(ConfigMap)
 RAW_CONFIG_MAPS = documents(resources_by_path()["", "v1", "configmaps"])
 PODS = documents(resources_by_path()["", "v1", "pods"])
-PATIENCE = timedelta(seconds=20)
+TIME_LIMIT = timedelta(seconds=20)
 IMPATIENT = InformerSettings(
     page_size=3,
     watch_timeout=timedelta(seconds=30),
@@ -102,7 +102,7 @@ async def running(*loops: Callable[[], Awaitable[None]]) -> AsyncIterator[None]:
 
 
 async def eventually(condition: Callable[[], bool], what: str) -> None:
-    deadline = CLOCK.monotonic() + PATIENCE.total_seconds()
+    deadline = CLOCK.monotonic() + TIME_LIMIT.total_seconds()
     while not condition():
         assert CLOCK.monotonic() < deadline, f"not seen in time: {what}"
         await CLOCK.sleep(timedelta(milliseconds=20))
@@ -219,7 +219,7 @@ async def _follow(kubeconfig: Path, settings: InformerSettings) -> None:
         store: Store[ConfigMap] = Store()
         informer = _informer(client, ns, store, settings)
         async with running(informer.run):
-            await asyncio.wait_for(informer.wait_synced(), PATIENCE.total_seconds())
+            await asyncio.wait_for(informer.wait_synced(), TIME_LIMIT.total_seconds())
             await _churn(client, ns)
             await _equals_the_server(client, ns, store)
 
@@ -273,7 +273,7 @@ async def check_our_own_writes_are_seen_at_once_and_then_confirmed(kubeconfig: P
         store: AssumingStore[ConfigMap] = AssumingStore()
         informer = _informer(client, ns, store)
         async with running(informer.run):
-            await asyncio.wait_for(informer.wait_synced(), PATIENCE.total_seconds())
+            await asyncio.wait_for(informer.wait_synced(), TIME_LIMIT.total_seconds())
             made = await client.create(CONFIG_MAPS, config_map(ns, "ours"))
             store.written(made, deadline=CLOCK.monotonic() + 60)
             assert store.snapshot().get(made.key) == made
@@ -344,7 +344,7 @@ async def check_events_are_written_and_counted(kubeconfig: Path) -> None:
             for _ in range(3):
                 recorder.emit(claim, "CapacityTooSmall", "It needs 10Gi, the largest has 8Gi.")
             recorder.emit(claim, "Waiting", "Not yet.")
-            await recorder.flush(PATIENCE)
+            await recorder.flush(TIME_LIMIT)
         about = Selection(namespace=ns, fields="involvedObject.name=data")
         events = (await client.list(typed(Event), about)).items
         counts = {event.reason: event.count for event in events}

@@ -18,7 +18,7 @@ from plimsoll.wire.kind import Kind, documents
 from plimsoll.wire.kube import KubeClient
 from plimsoll.wire.parameters import Deletion, Selection, WriteOptions, merge_patch
 
-PATIENCE = timedelta(seconds=60)
+TIME_LIMIT = timedelta(seconds=60)
 """More than the time after which controllers look at everything again."""
 CONTAINERS = [{"name": "main", "image": "pause"}]
 CLAIM_SPEC: Document = {
@@ -82,7 +82,7 @@ class Place:
         return sorted(item["metadata"]["name"] for item in page.items)
 
     async def seen(self, what: str, condition: Callable[[], Awaitable[bool]]) -> None:
-        deadline = CLOCK.monotonic() + PATIENCE.total_seconds()
+        deadline = CLOCK.monotonic() + TIME_LIMIT.total_seconds()
         while not await condition():
             assert CLOCK.monotonic() < deadline, f"not seen in time: {what}"
             await CLOCK.sleep(timedelta(milliseconds=100))

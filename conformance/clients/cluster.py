@@ -14,7 +14,7 @@ from conformance.programs import running, wait_for_line
 from plimsoll.api.registry import Document
 from tests.servers import Endpoint, endpoint_in, plimsoll
 
-PATIENCE_SECONDS = 60
+TIME_LIMIT_SECONDS = 60
 COMMAND_SECONDS = 120
 PAUSE_SECONDS = 0.1
 MERGE = "application/merge-patch+json"
@@ -45,14 +45,14 @@ class ClientCluster:
 
     def wait(self, what: str, path: str, suits: Callable[[Document], object]) -> Document:
         """The object, once it suits; what it was last is in the failure."""
-        deadline = time.monotonic() + PATIENCE_SECONDS
+        deadline = time.monotonic() + TIME_LIMIT_SECONDS
         while not ((found := self.find(path)) and suits(found)):
             assert time.monotonic() < deadline, f"not seen in time: {what}: {found}"
             time.sleep(PAUSE_SECONDS)
         return found
 
     def wait_gone(self, path: str) -> None:
-        deadline = time.monotonic() + PATIENCE_SECONDS
+        deadline = time.monotonic() + TIME_LIMIT_SECONDS
         while (found := self.find(path)) is not None:
             assert time.monotonic() < deadline, f"still there: {found}"
             time.sleep(PAUSE_SECONDS)

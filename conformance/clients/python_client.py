@@ -14,7 +14,7 @@ from kubernetes.client.exceptions import ApiException
 NAMESPACE = "python-client"
 GROUP, VERSION, PLURAL = "example.com", "v1", "buoys"
 DEFINITION_NAME = f"{PLURAL}.{GROUP}"
-PATIENCE_SECONDS = 60
+TIME_LIMIT_SECONDS = 60
 LABELS = {"app": "web"}
 CONTAINERS = [{"name": "main", "image": "pause"}]
 DEFINITION = {
@@ -93,8 +93,8 @@ def refused(status: int, call: Callable[..., Any], *arguments: Any, **options: A
 
 
 def events(listing: Callable[..., Any], **options: Any) -> Iterator[dict[str, Any]]:
-    """What a watch tells, until the patience is at its end."""
-    yield from watch.Watch().stream(listing, timeout_seconds=PATIENCE_SECONDS, **options)
+    """What a watch tells, until the time limit."""
+    yield from watch.Watch().stream(listing, timeout_seconds=TIME_LIMIT_SECONDS, **options)
 
 
 def wait(what: str, listing: Callable[..., Any], suits: Callable[[Any], bool]) -> Any:
@@ -102,7 +102,7 @@ def wait(what: str, listing: Callable[..., Any], suits: Callable[[Any], bool]) -
     for event in events(listing, namespace=NAMESPACE):
         if suits(event["object"]):
             return event["object"]
-    raise AssertionError(f"not seen in {PATIENCE_SECONDS} s: {what}")
+    raise AssertionError(f"not seen in {TIME_LIMIT_SECONDS} s: {what}")
 
 
 def settings_of_a_map(core: Any, name: str) -> dict[str, str]:

@@ -12,7 +12,7 @@ from plimsoll.wire.kind import Kind
 SERVICES, NAMESPACES = kind("Service"), kind("Namespace")
 STORY = "plimsoll.dev/workload"
 BETWEEN_LOOKS = timedelta(milliseconds=25)
-PATIENCE_SECONDS = 60
+TIME_LIMIT_SECONDS = 60
 
 
 class WorkloadCluster:
@@ -110,7 +110,7 @@ class WorkloadCluster:
                 found.append("")
             return bool(found)
 
-        deadline = CLOCK.monotonic() + PATIENCE_SECONDS
+        deadline = CLOCK.monotonic() + TIME_LIMIT_SECONDS
         while not await is_decided():
             assert CLOCK.monotonic() < deadline, f"{self._scheduler} does not decide on {name}"
             await CLOCK.sleep(BETWEEN_LOOKS)

@@ -17,7 +17,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-PATIENCE = 10.0
+TIME_LIMIT = 10.0
 FUSE = frozenset({"fuse.rbd-fuse", "fuse.ceph-fuse"})
 
 
@@ -61,7 +61,7 @@ def _is_below(argument: bytes, directory: bytes) -> bool:
 
 
 def kill_all(directory: Path) -> None:
-    until = time.monotonic() + PATIENCE
+    until = time.monotonic() + TIME_LIMIT
     while found := list(processes(directory)):
         for pid in found:
             with contextlib.suppress(ProcessLookupError):
@@ -127,7 +127,7 @@ def _ends_well(*command: str) -> bool:
     with contextlib.suppress(OSError):
         started = subprocess.Popen(command, stdin=no, stdout=no, stderr=no)
         with contextlib.suppress(subprocess.TimeoutExpired):
-            return started.wait(PATIENCE) == 0
+            return started.wait(TIME_LIMIT) == 0
         started.kill()
     return False
 

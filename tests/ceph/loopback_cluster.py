@@ -287,16 +287,16 @@ class LoopbackCluster:
         running = [name for name in map(osd, ZONES) if self.is_running(name)]
         if number == len(ZONES):
             running = [*map(osd, ZONES)]
-        patience = dict.fromkeys(running, time.monotonic() + UP_WITHIN)
+        deadlines = dict.fromkeys(running, time.monotonic() + UP_WITHIN)
 
         def is_so() -> bool:
             up = self._up()
             for name in running:
-                if name not in up and self.is_running(name) and time.monotonic() > patience[name]:
+                if name not in up and self.is_running(name) and time.monotonic() > deadlines[name]:
                     self.end(name)
                 if not self.is_running(name):
                     self.start(name)
-                    patience[name] = time.monotonic() + UP_WITHIN
+                    deadlines[name] = time.monotonic() + UP_WITHIN
             return len(up) == number
 
         self.until(is_so, f"there are not {number} OSDs up, of {', '.join(running)}")

@@ -8,7 +8,7 @@ from plimsoll.wire.csi import methods as m
 from plimsoll.wire.csi.gen import csi_pb2 as csi
 from tests.processes.driver.drivers import Running, capability
 
-PATIENCE = timedelta(minutes=2)
+TIME_LIMIT = timedelta(minutes=2)
 """That of kubelet: to make a file system on a busy machine takes long."""
 
 
@@ -21,7 +21,7 @@ async def stage(
         staging_target_path=str(place),
         volume_capability=capability(block=block, fs_type=fs_type),
     )
-    await driver.client.call(m.NODE_STAGE_VOLUME, request, within=PATIENCE)
+    await driver.client.call(m.NODE_STAGE_VOLUME, request, within=TIME_LIMIT)
 
 
 async def publish(

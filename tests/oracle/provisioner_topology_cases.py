@@ -71,7 +71,7 @@ def accessibility_seq(case: dict[str, Any]) -> Answer:
 
 def _located(case: dict[str, Any], memory: TopologyMemory) -> tuple[Answer, TopologyMemory]:
     allowed = case["allowedTopologies"] or []
-    wish = TopologyRequest(
+    request = TopologyRequest(
         driver=case["driverName"],
         claim_name=case["pvc"]["name"],
         allowed=tuple(from_document(TopologyTermSpec, term) for term in allowed),
@@ -79,7 +79,7 @@ def _located(case: dict[str, Any], memory: TopologyMemory) -> tuple[Answer, Topo
         is_strict=case["strictTopology"],
         is_told_at_once=case["immediateTopology"],
     )
-    found = locate(wish, _Places(case), memory)
+    found = locate(request, _Places(case), memory)
     if isinstance(found, Located):
         return {"error": None, "requirement": shown(found.requirement)}, found.memory
     return {"error": PROBLEMS[found.problem], "requirement": None}, found.memory

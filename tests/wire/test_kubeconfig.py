@@ -38,7 +38,7 @@ def write(path: Path, config: dict[str, Any]) -> Path:
 
 
 def found(
-    wish: ConnectionOptions | None = None,
+    options: ConnectionOptions | None = None,
     environment: dict[str, str] | None = None,
     account: Path | None = None,
 ) -> Access:
@@ -47,7 +47,7 @@ def found(
         clock=SteppedClock(),
         service_account=account or Path("/nowhere"),
     )
-    return find_access(wish or ConnectionOptions(), around)
+    return find_access(options or ConnectionOptions(), around)
 
 
 async def test_a_file_given_by_name_goes_before_everything_else(tmp_path: Path) -> None:

@@ -65,9 +65,9 @@ FOLDERS = ("volumes", "removed", "snapshots", "copies")
 UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 ATTRIBUTES = ("ceph.dir.layout.pool", "ceph.quota.max_bytes")
 SHARED_OBJECTS = {"csi.volumes.default", "csi.snaps.default"}
-PATIENCE = timedelta(minutes=2)
+TIME_LIMIT = timedelta(minutes=2)
 """For calls and their operations: one that is given up on a busy machine has other steps."""
-LIMITS = CephLimits(operation=PATIENCE, call=PATIENCE)
+LIMITS = CephLimits(operation=TIME_LIMIT, call=TIME_LIMIT)
 
 
 @dataclass(slots=True)
@@ -228,7 +228,7 @@ class FilesGround:
             files.death = death or Death()
             backend.cluster.runner.on_operation = files.death.on_operation
             transport = InProcessCsi(handlers(driver, NODE, settings), SystemClock())
-            client = CsiClient(transport, within=PATIENCE)
+            client = CsiClient(transport, within=TIME_LIMIT)
             try:
                 yield Running(driver=driver, client=client, clock=SteppedClock())
             finally:
@@ -343,7 +343,7 @@ async def files_ground(
         monitors=by.monitors,
         user=by.user,
         key=by.key,
-        seconds=round(PATIENCE.total_seconds()),
+        seconds=round(TIME_LIMIT.total_seconds()),
     )
     async with connected(filesystem.cluster, LIMITS, by) as connection:
         fencing = ClientFencing(connection, ClientAddresses(directory / "addresses"))

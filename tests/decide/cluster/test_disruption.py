@@ -110,7 +110,7 @@ BARE = [owned("bare", None)]
         pytest.param({"max_unavailable": 9}, ALONE, (4, 4, 0, 4), id="more-than-there-are"),
         pytest.param({"max_unavailable": 1}, [*WEB, *ALONE], (8, 7, 7, 0), id="two-controllers"),
         pytest.param({"max_unavailable": 1}, [], (0, 0, 0, 0), id="no-pods"),
-        pytest.param({}, ALONE, (4, 4, 0, 4), id="no-wish"),
+        pytest.param({}, ALONE, (4, 4, 0, 4), id="no-number"),
     ],
 )
 def test_what_may_be_evicted(
@@ -189,17 +189,17 @@ def test_pods_without_a_controller_are_complained_about() -> None:
 
 @given(
     ready=st.lists(st.booleans(), max_size=8),
-    wish=st.one_of(st.integers(0, 9), st.integers(0, 100).map(lambda n: f"{n}%")),
+    value=st.one_of(st.integers(0, 9), st.integers(0, 100).map(lambda n: f"{n}%")),
     kind=st.sampled_from(["min_available", "max_unavailable"]),
     replicas=st.integers(0, 9),
 )
 def test_a_status_that_was_written_is_not_written_again(
-    ready: list[bool], wish: int | str, kind: str, replicas: int
+    ready: list[bool], value: int | str, kind: str, replicas: int
 ) -> None:
     reference = owner("ReplicaSet", "alone")
     pods = [owned(f"p-{n}", reference, ready=is_ready) for n, is_ready in enumerate(ready)]
     known = controllers(replicas=replicas)
-    asked: dict[str, Any] = {kind: wish}
+    asked: dict[str, Any] = {kind: value}
     budget = a_budget(**asked)
     status = status_of(decide_budget(budget, pods, known, NOW))
     written = structs.replace(budget, status=from_document(DisruptionBudgetStatus, status))

@@ -276,7 +276,7 @@ def plain_totals(pod: Pod, view: Cluster) -> dict[str, int]:
         name: sum(t.effect == SOFT and not tolerates_softly(pod, t) for t in node.spec.taints)
         for name, node in feasible.items()
     }
-    wishes = {name: terms.preferred.score(node.labels, name) for name, node in feasible.items()}
+    preferred = {name: terms.preferred.score(node.labels, name) for name, node in feasible.items()}
     reports = image_locality.read_reports(view.nodes.values())
     spread = plain.spread_scores(pod, [*feasible.values()], view)
     weights = pod_affinity.prepare_score(pod, view)
@@ -290,7 +290,7 @@ def plain_totals(pod: Pod, view: Cluster) -> dict[str, int]:
             resources.score(wanted, node, load)
             + node_resources_balanced_allocation.score(wanted, node, load)
             + 3 * (100 - 100 * taints[name] // max(1, *taints.values(), 1))
-            + 2 * (100 * wishes[name] // max(1, *wishes.values(), 1))
+            + 2 * (100 * preferred[name] // max(1, *preferred.values(), 1))
             + 2 * spread.get(name, 0)
             + pod_affinity.WEIGHT * neighbours[name]
             + image_locality.score(pod, node, reports, len(view.nodes))

@@ -26,7 +26,7 @@ from tests.servers import EmbeddedServer, Endpoint, plimsoll
 
 REGION, ZONE = "topology.kubernetes.io/region", "topology.kubernetes.io/zone"
 OWN = "topology.pools.plimsoll.dev"
-PATIENCE_SECONDS = 90
+TIME_LIMIT_SECONDS = 90
 POOLS = {"pools": [{"name": "a", "size": "1Gi", "topology": {"zone": "a"}}]}
 
 
@@ -156,14 +156,14 @@ async def _home(ground: Ground) -> dict[str, str] | str:
 
 
 def eventually(is_so: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + PATIENCE_SECONDS
+    deadline = time.monotonic() + TIME_LIMIT_SECONDS
     while not is_so():
         assert time.monotonic() < deadline
         time.sleep(0.05)
 
 
 def until_home(ground: Ground, wanted: dict[str, str]) -> None:
-    deadline = time.monotonic() + PATIENCE_SECONDS
+    deadline = time.monotonic() + TIME_LIMIT_SECONDS
     while (found := home(ground)) != wanted:
         assert time.monotonic() < deadline, found
         time.sleep(0.05)

@@ -14,7 +14,7 @@ from plimsoll.ui.cli.main import cli
 from tests.servers import EmbeddedServer, Endpoint
 
 PLIMSOLL = str(Path(sys.executable).with_name("plimsoll"))
-PATIENCE_SECONDS = 90
+TIME_LIMIT_SECONDS = 90
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def is_ready(node: dict[str, Any]) -> bool:
 
 
 def wait_for_nodes(endpoint: Endpoint, *names: str) -> None:
-    deadline = time.monotonic() + PATIENCE_SECONDS
+    deadline = time.monotonic() + TIME_LIMIT_SECONDS
     while not set(names) <= set(ready_nodes(endpoint)):
         assert time.monotonic() < deadline, ready_nodes(endpoint)
         time.sleep(0.05)

@@ -19,7 +19,7 @@ from tests.servers import EmbeddedServer, plimsoll
 pytestmark = pytest.mark.xdist_group("scheduler")
 
 PODS = "/api/v1/namespaces/default/pods"
-PATIENCE = 20
+TIME_LIMIT = 20
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +51,7 @@ def running(server: EmbeddedServer, *flags: str) -> Iterator[tuple[subprocess.Po
 
 
 def node_of(server: EmbeddedServer, name: str) -> str:
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + TIME_LIMIT
     while time.monotonic() < deadline:
         _, pod = server.endpoint.request("GET", f"{PODS}/{name}")
         if node := pod["spec"].get("nodeName"):
@@ -82,7 +82,7 @@ def test_it_schedules_says_so_and_ends_when_it_is_told_to(server: EmbeddedServer
             metrics
         )
         process.send_signal(signal.SIGTERM)
-        assert process.wait(PATIENCE) == 0
+        assert process.wait(TIME_LIMIT) == 0
     lease = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/plimsoll-scheduler"
     _, found = server.endpoint.request("GET", lease)
     assert not found["spec"].get("holderIdentity"), "the next one need not wait"

@@ -18,7 +18,7 @@ from plimsoll.ui.local_cluster.layout import ClusterOptions
 from plimsoll.ui.parts.assembly import Assembly, Part, begun_within
 from plimsoll.wire.health import LOOPBACK, serving, usual_pages
 
-PATIENCE = timedelta(seconds=5)
+BEGIN_WITHIN = timedelta(seconds=5)
 """How long a process is not ready because a part waits, for a lease or for the other process. It
 must not be longer than the supervisor waits for the process: the other parts are at work."""
 LOOK = timedelta(milliseconds=25)
@@ -47,8 +47,8 @@ async def run_parts(
 
     Once all parts have begun, `on_begin` gets the addresses: a name and where, each.
     """
-    patient = {name: begun_within(PATIENCE, part, with_.clock) for name, part in parts.items()}
-    assembly = Assembly(patient, with_)
+    limited = {name: begun_within(BEGIN_WITHIN, part, with_.clock) for name, part in parts.items()}
+    assembly = Assembly(limited, with_)
     pages = {process: usual_pages(with_.metrics, assembly.ready)}
     pages |= {name: assembly.pages(name) for name in assembly.names}
     async with AsyncExitStack() as stack:

@@ -252,14 +252,14 @@ class CephConnection:
     async def _give_back(self, cluster: ClusterCalls) -> None:
         """One that does not end in time is left to the end of the process, and so is one with calls
         that do not: librados frees what they use, and the process would crash."""
-        patience = 2 * self._limits.operation
+        limit = 2 * self._limits.operation
 
         def shut_down() -> None:
-            if self._calls.end_within(patience):
+            if self._calls.end_within(limit):
                 cluster.shutdown()
 
         with contextlib.suppress(TimeoutError):
-            await in_thread_within(patience + self._limits.operation, shut_down, ())
+            await in_thread_within(limit + self._limits.operation, shut_down, ())
 
 
 def _retrieve(ended: asyncio.Future[Any]) -> None:

@@ -21,21 +21,21 @@ PATCH = Patch(resource=CAPACITIES, key=ObjectKey("a", "b"), patch={})
 
 async def test_pauses_grow_until_something_succeeds() -> None:
     clock = SteppedClock()
-    patience = WriteRetry(clock, Random(1), PAUSES)
-    assert patience.left == timedelta()
+    retry = WriteRetry(clock, Random(1), PAUSES)
+    assert retry.left == timedelta()
     pauses = []
     for _ in range(10):
-        patience.refused()
-        pauses.append(patience.left)
-        await clock.run(patience.left)
-        assert patience.left == timedelta()
+        retry.refused()
+        pauses.append(retry.left)
+        await clock.run(retry.left)
+        assert retry.left == timedelta()
     assert pauses[0] <= PAUSES.first
     assert PAUSES.limit / 2 <= pauses[-1] <= PAUSES.limit
-    patience.refused()
-    patience.succeeded()
-    assert patience.left == timedelta()
-    patience.refused()
-    assert patience.left <= PAUSES.first
+    retry.refused()
+    retry.succeeded()
+    assert retry.left == timedelta()
+    retry.refused()
+    assert retry.left <= PAUSES.first
 
 
 def overtaken(write: Create | Patch, failure: Failure) -> Overtaken:

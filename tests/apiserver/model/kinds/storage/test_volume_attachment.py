@@ -58,7 +58,7 @@ def test_a_new_attachment_is_not_attached() -> None:
     assert attachment["status"] == {"attached": False}
 
 
-def test_the_wish_is_fixed() -> None:
+def test_the_spec_is_fixed() -> None:
     moved = an_attachment(nodeName="node-2")
 
     assert list(causes(RULES.validate_update(moved, an_attachment()))) == [("Invalid", "spec")]
