@@ -3,7 +3,7 @@
 import pytest
 
 from plimsoll.api.registry import Document
-from tests.apiserver.access.people import RBAC, guarded, somebody
+from tests.apiserver.access.people import RBAC, a_person, guarded
 from tests.apiserver.api import Api, Reply
 
 REQUESTS = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
@@ -127,9 +127,9 @@ async def test_a_user_decides_about_requests_of_signers_that_a_role_names(
     async with guarded() as api:
         await a_request(api)
         await allow_everywhere(api, "ann", write, other | {"resourceNames": ["a.b/d", "b/*"]})
-        refused = await written(somebody(api, "ann"), part, condition)
+        refused = await written(a_person(api, "ann"), part, condition)
         assert refused.status == 403
         said = f'user not permitted to {verb} requests with signerName "a.b/c"'
         assert said in refused.document["message"]
         await allow_everywhere(api, "bob", write, other | {"resourceNames": [named]})
-        assert (await written(somebody(api, "bob"), part, condition)).status == 200
+        assert (await written(a_person(api, "bob"), part, condition)).status == 200

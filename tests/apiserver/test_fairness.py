@@ -20,7 +20,7 @@ from plimsoll.apiserver.http import connections
 from tests.apiserver.api import MAPS, Api
 from tests.apiserver.sockets import Line, Socket, listening
 
-EVERYONE = (AuthorizationMode.ALWAYS_ALLOW,)
+ALL_USERS = (AuthorizationMode.ALWAYS_ALLOW,)
 OBJECTS = 3000
 FLOOD = 40
 QUESTIONS = 60
@@ -59,7 +59,7 @@ def certificate_of(server: Socket, name: str, directory: Path) -> ssl.SSLContext
 
 @asynccontextmanager
 async def a_full_server(directory: Path) -> AsyncIterator[Socket]:
-    async with listening(directory, EVERYONE) as server:
+    async with listening(directory, ALL_USERS) as server:
         api = Api(server.up.server)
         await asyncio.gather(*(api.create(f"m-{number}", "x" * 500) for number in range(OBJECTS)))
         yield server
@@ -124,7 +124,7 @@ async def test_one_user_cannot_have_all_connections(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(connections.ConnectionLimits.__init__, "__defaults__", (100, 100, 3))
-    async with listening(tmp_path, EVERYONE) as server, AsyncExitStack() as open_lines:
+    async with listening(tmp_path, ALL_USERS) as server, AsyncExitStack() as open_lines:
         many, other = (certificate_of(server, name, tmp_path) for name in ("many", "other"))
         answers = []
         for _ in range(5):

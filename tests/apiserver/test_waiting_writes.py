@@ -4,7 +4,7 @@ import asyncio
 
 from plimsoll.apiserver.storage.store import MemoryStore
 from plimsoll.runtime.clock import settle
-from tests.apiserver.access.people import allow, somebody
+from tests.apiserver.access.people import a_person, allow
 from tests.apiserver.api import MAPS, a_map, serving
 from tests.apiserver.stores import SlowStore
 
@@ -17,7 +17,7 @@ async def test_more_writes_of_a_user_than_there_are_seats_wait_for_the_disk_toge
     store = SlowStore(MemoryStore())
     async with serving(store) as api:
         await allow(api, TENANT, WRITE_MAPS)
-        tenant, seats = somebody(api, TENANT), api.server.seats["global-default"]
+        tenant, seats = a_person(api, TENANT), api.server.seats["global-default"]
         before, names = seats.dispatched, [f"map-{number}" for number in range(WRITES)]
         store.hold()
         asked = [asyncio.ensure_future(tenant.ask("POST", MAPS, a_map(name))) for name in names]

@@ -1,4 +1,4 @@
-"""Comments, docstrings, messages and pages name the actor instead of an indefinite pronoun.
+"""Comments, docstrings, messages, pages and names tell the actor, not an indefinite pronoun.
 
 Records of decisions are never edited, and generated pages repeat the code. Strings of tests are
 names and data of their cases.
@@ -15,6 +15,9 @@ from tools.reference.pages import PAGES
 from tools.wrap import ROOT, pages
 
 HIDDEN = re.compile(r"\b(?:some|no|any|every)(?:body|one)\b(?! of)|\bwhoever\b", re.IGNORECASE)
+HIDDEN_NAME = re.compile(
+    r"(?<![a-z])(?:(?:some|no|any|every)(?:body|one)|whoever)(?![a-z])", re.IGNORECASE
+)
 FOLDERS = ("src", "tests", "tools", "bench", "conformance", "examples")
 SOURCE = ROOT / "src"
 MODULES = sorted(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py"))
@@ -64,5 +67,30 @@ def test_the_actor_is_named() -> None:
         for path in (*MODULES, *WRITTEN)
         for text in prose(path)
         if HIDDEN.search(text)
+    ]
+    assert hidden == []
+
+
+def names(path: Path) -> Iterator[str]:
+    """Of everything that the module defines or takes."""
+    source = path.read_text()
+    if not HIDDEN_NAME.search(source):
+        return
+    for node in ast.walk(ast.parse(source)):
+        match node:
+            case ast.ClassDef(name=name) | ast.FunctionDef(name=name):
+                yield name
+            case ast.AsyncFunctionDef(name=name) | ast.Name(id=name) | ast.arg(arg=name):
+                yield name
+            case _:
+                pass
+
+
+def test_names_name_the_actor() -> None:
+    hidden = [
+        f"{path.relative_to(ROOT)}: {name}"
+        for path in MODULES
+        for name in names(path)
+        if HIDDEN_NAME.search(name)
     ]
     assert hidden == []

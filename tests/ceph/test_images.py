@@ -74,7 +74,7 @@ async def test_images_and_snapshots_are_listed_however_many_there_are(
     assert facts.snapshots == tuple(f"of-{name}" for name in names)
 
 
-async def test_whoever_has_an_image_open_is_told_by_address(
+async def test_a_client_that_has_an_image_open_is_told_by_address(
     cluster: LoopbackCluster, connection: CephConnection
 ) -> None:
     images = RbdImages(connection, A)

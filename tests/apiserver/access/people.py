@@ -28,7 +28,7 @@ class Person(Api):
         self.transport = InProcessTransport(api.server, user)
 
 
-def somebody(api: Api, name: str, *groups: str) -> Person:
+def a_person(api: Api, name: str, *groups: str) -> Person:
     return Person(api, User(name=name, groups=(*groups, AUTHENTICATED)))
 
 

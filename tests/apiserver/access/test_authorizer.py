@@ -12,10 +12,10 @@ from tests.apiserver.access.people import (
     RBAC,
     READ_PODS,
     Person,
+    a_person,
     allow,
     bind,
     guarded,
-    somebody,
 )
 from tests.apiserver.api import Api
 
@@ -29,7 +29,7 @@ async def api() -> AsyncIterator[Api]:
 
 
 async def test_a_role_allows_its_verbs_in_its_namespace_alone(api: Api) -> None:
-    ann = somebody(api, "ann")
+    ann = a_person(api, "ann")
     refused = await ann.ask("GET", PODS)
     assert refused.document["message"] == (
         'pods is forbidden: User "ann" cannot list resource "pods" in API group "" in the '
@@ -45,7 +45,7 @@ async def test_a_role_allows_its_verbs_in_its_namespace_alone(api: Api) -> None:
 
 
 async def test_the_right_ends_with_the_binding_and_with_the_role(api: Api) -> None:
-    ann = somebody(api, "ann")
+    ann = a_person(api, "ann")
     await allow(api, "ann", READ_PODS)
     assert (await ann.ask("GET", PODS)).status == 200
     await api.ask("PATCH", f"{HERE}/roles/ann", {"rules": []})
@@ -56,7 +56,7 @@ async def test_the_right_ends_with_the_binding_and_with_the_role(api: Api) -> No
 
 
 async def test_a_rule_with_a_name_allows_a_list_of_that_name(api: Api) -> None:
-    bob = somebody(api, "bob")
+    bob = a_person(api, "bob")
     await allow(api, "bob", READ_PODS | {"resourceNames": ["web"]})
     assert (await bob.ask("GET", PODS, fieldSelector="metadata.name=web")).status == 200
     assert (await bob.ask("GET", PODS, fieldSelector="metadata.name=db")).status == 403
@@ -67,7 +67,7 @@ async def test_a_rule_with_a_name_allows_a_list_of_that_name(api: Api) -> None:
 
 
 async def test_who_has_a_role_in_a_namespace_may_read_the_namespace(api: Api) -> None:
-    ann = somebody(api, "ann")
+    ann = a_person(api, "ann")
     await allow(api, "ann", {"verbs": ["get"], "apiGroups": [""], "resources": ["namespaces"]})
     assert (await ann.ask("GET", "/api/v1/namespaces/default")).status == 200
     assert (await ann.ask("GET", "/api/v1/namespaces/kube-system")).status == 403
@@ -98,7 +98,7 @@ async def test_the_anonymous_see_health_and_version(
 
 
 async def test_the_authenticated_see_what_there_is_and_no_objects(api: Api) -> None:
-    ann = somebody(api, "ann")
+    ann = a_person(api, "ann")
     for path in ("/api", "/apis", "/api/v1", "/apis/apps/v1", "/openapi/v3", "/version"):
         assert (await ann.ask("GET", path)).status == 200, path
     for path in ("/metrics", "/api/v1/secrets", f"{RBAC}/clusterroles", "/api/v1/nothing"):
@@ -121,7 +121,7 @@ async def test_the_authenticated_see_what_there_is_and_no_objects(api: Api) -> N
     ],
 )
 async def test_no_spelling_of_a_path_leads_past_a_role(api: Api, path: str) -> None:
-    ann = somebody(api, "ann")
+    ann = a_person(api, "ann")
     await allow(api, "ann", READ_PODS)
     assert (await ann.ask("GET", path)).status in (403, 404)
 

@@ -9,14 +9,14 @@ from plimsoll.apiserver.access.rbac.index import CLUSTER_ROLE_BINDINGS, CLUSTER_
 from plimsoll.apiserver.access.users import ADMIN, User
 from plimsoll.apiserver.model.status import ApiError
 
-NOBODY = User(name="nobody", groups=("system:authenticated",))
+UNPRIVILEGED = User(name="nobody", groups=("system:authenticated",))
 
 
 def acting(user: User, *headers: tuple[str, str], access: AccessControl | None = None) -> User:
     return acting_user(user, headers, access or AccessControl())
 
 
-def test_the_administrator_may_be_anybody() -> None:
+def test_the_administrator_may_be_any_user() -> None:
     assert acting(ADMIN) is ADMIN
     bob = acting(ADMIN, ("impersonate-user", "bob"), ("impersonate-group", "team"))
     assert bob == User(name="bob", groups=("team", "system:authenticated"))
@@ -78,19 +78,19 @@ def test_one_name_that_is_not_allowed_refuses_all() -> None:
         "subjects": [{"kind": "User", "name": "nobody"}],
     }
     access.roles.put(CLUSTER_ROLE_BINDINGS, ("", "b"), binding)
-    assert acting(NOBODY, ("impersonate-user", "bob"), access=access).name == "bob"
+    assert acting(UNPRIVILEGED, ("impersonate-user", "bob"), access=access).name == "bob"
     for headers in (
         [("impersonate-user", "ann")],
         [("impersonate-user", "bob"), ("impersonate-group", "system:masters")],
         [("impersonate-user", "system:serviceaccount:red:bob")],
     ):
         with pytest.raises(ApiError) as refused:
-            acting(NOBODY, *headers, access=access)
+            acting(UNPRIVILEGED, *headers, access=access)
         assert refused.value.code == 403
         assert "cannot impersonate resource" in str(refused.value)
 
 
 def test_impersonation_is_no_way_around_a_refusal() -> None:
     assert not AccessControl().allows(
-        NOBODY, AccessAttributes(verb="impersonate", resource="users")
+        UNPRIVILEGED, AccessAttributes(verb="impersonate", resource="users")
     )

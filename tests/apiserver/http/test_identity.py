@@ -59,5 +59,5 @@ def test_a_certificate_names_its_user_and_groups() -> None:
 
 
 @pytest.mark.parametrize("subject", [(), ((("organizationName", "system:masters"),),)])
-def test_a_certificate_without_a_common_name_names_nobody(subject: object) -> None:
+def test_a_certificate_without_a_common_name_names_no_user(subject: object) -> None:
     assert user_for_certificate({"subject": subject}) == ANONYMOUS

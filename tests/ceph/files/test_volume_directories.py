@@ -119,7 +119,7 @@ async def test_what_an_interrupted_copy_holds_of_its_source_goes_with_it(
     assert await fs.names("/root/removed") == ()
 
 
-async def test_copies_that_nobody_makes_any_more_hold_nothing_of_their_source(
+async def test_copies_that_were_given_up_hold_nothing_of_their_source(
     volumes: VolumeDirectories, fs: CephFilesystem
 ) -> None:
     await volumes.make(new("one"))

@@ -25,7 +25,7 @@ def test_the_administrators_role_and_its_binding_are_there() -> None:
     assert [each["name"] for each in binding["subjects"]] == ["system:masters"]
 
 
-def test_the_role_of_nodes_is_bound_to_nobody() -> None:
+def test_the_role_of_nodes_is_bound_to_no_subject() -> None:
     assert "subjects" not in named(bootstrap_roles().cluster_role_bindings, "system:node")
     lookup = AccessAttributes(verb="list", resource="services")
     assert any(rule.allows(lookup) for rule in node_rules())

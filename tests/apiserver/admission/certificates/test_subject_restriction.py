@@ -25,7 +25,7 @@ def a_signing_request(group: str, signer: str = SIGNER) -> Document:
     return an_object("CertificateSigningRequest", spec=spec)
 
 
-def test_nobody_asks_to_be_an_administrator() -> None:
+def test_no_request_asks_to_be_an_administrator() -> None:
     with pytest.raises(ApiError, match="signer with system:masters group is not allowed"):
         check(a_request(a_signing_request("system:masters")))
 

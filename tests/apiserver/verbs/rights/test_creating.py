@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from tests.apiserver.access.people import allow, guarded, somebody
+from tests.apiserver.access.people import a_person, allow, guarded
 from tests.apiserver.api import MAPS, Api
 
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
@@ -22,7 +22,7 @@ def rule(group: str, resource: str, *verbs: str) -> dict[str, list[str]]:
 
 async def test_to_create_by_applying_needs_the_right_to_create(api: Api) -> None:
     await allow(api, "panda", rule("", "configmaps", "patch"), name="patches")
-    panda = somebody(api, "panda")
+    panda = a_person(api, "panda")
     wanted = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}
 
     refused = await panda.apply(f"{MAPS}/a", wanted)
@@ -41,14 +41,14 @@ async def test_to_apply_to_what_is_there_needs_no_right_to_create(api: Api) -> N
     await api.create("a")
     wanted = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"b": ""}}
 
-    reply = await somebody(api, "panda").apply(f"{MAPS}/a", wanted)
+    reply = await a_person(api, "panda").apply(f"{MAPS}/a", wanted)
 
     assert (reply.status, reply.document["data"]["b"]) == (200, "")
 
 
 async def test_to_create_by_replacing_needs_the_right_to_create(api: Api) -> None:
     await allow(api, "panda", rule("coordination.k8s.io", "leases", "update"), name="updates")
-    panda, lease = somebody(api, "panda"), {"metadata": {"name": "a"}}
+    panda, lease = a_person(api, "panda"), {"metadata": {"name": "a"}}
 
     refused = await panda.ask("PUT", f"{LEASES}/a", lease)
     await allow(api, "panda", rule("coordination.k8s.io", "leases", "create"), name="creates")

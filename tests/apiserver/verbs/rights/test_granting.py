@@ -9,10 +9,10 @@ from tests.apiserver.access.people import (
     HERE,
     RBAC,
     READ_PODS,
+    a_person,
     allow,
     bind,
     guarded,
-    somebody,
 )
 from tests.apiserver.api import Api
 
@@ -38,7 +38,7 @@ def a_role(name: str, *rules: Document) -> Document:
 
 
 async def test_a_role_with_what_its_writer_has_is_created(api: Api) -> None:
-    ann = somebody(api, "ann")
+    ann = a_person(api, "ann")
     assert (await ann.ask("POST", f"{HERE}/roles", a_role("ok", READ_PODS))).status == 201
     refused = await ann.ask("POST", f"{HERE}/roles", a_role("more", SECRETS))
     assert refused.status == 403
@@ -47,7 +47,7 @@ async def test_a_role_with_what_its_writer_has_is_created(api: Api) -> None:
 
 
 async def test_no_verb_adds_rules_that_its_writer_lacks(api: Api) -> None:
-    ann = somebody(api, "ann")
+    ann = a_person(api, "ann")
     await ann.ask("POST", f"{HERE}/roles", a_role("ok", READ_PODS))
     more = {"rules": [SECRETS]}
     assert (await ann.ask("PATCH", f"{HERE}/roles/ok", more)).status == 403
@@ -58,7 +58,7 @@ async def test_no_verb_adds_rules_that_its_writer_lacks(api: Api) -> None:
 
 
 async def test_a_role_that_is_too_large_for_its_writer_keeps_what_owners_it_has(api: Api) -> None:
-    ann = somebody(api, "ann")
+    ann = a_person(api, "ann")
     await api.ask("POST", f"{HERE}/roles", a_role("large", SECRETS))
     finalizers = {"metadata": {"finalizers": ["example.com/held"]}}
     assert (await ann.ask("PATCH", f"{HERE}/roles/large", finalizers)).status == 200
@@ -69,12 +69,12 @@ async def test_a_role_that_is_too_large_for_its_writer_keeps_what_owners_it_has(
 async def test_the_verb_escalate_allows_it(api: Api) -> None:
     escalate = {"verbs": ["escalate", "create"], "apiGroups": [GROUP], "resources": ["roles"]}
     await allow(api, "bob", escalate)
-    bob = somebody(api, "bob")
+    bob = a_person(api, "bob")
     assert (await bob.ask("POST", f"{HERE}/roles", a_role("more", SECRETS))).status == 201
 
 
 async def test_a_binding_needs_the_rights_of_its_role_or_the_verb_bind(api: Api) -> None:
-    ann = somebody(api, "ann")
+    ann = a_person(api, "ann")
     await api.ask("POST", f"{HERE}/roles", a_role("small", READ_PODS))
     await api.ask("POST", f"{HERE}/roles", a_role("large", SECRETS))
     assert (await bind(ann, "small", "carol")).status == 201
@@ -87,7 +87,7 @@ async def test_a_binding_needs_the_rights_of_its_role_or_the_verb_bind(api: Api)
 
 
 async def test_subjects_are_not_added_to_a_binding_that_could_not_be_created(api: Api) -> None:
-    ann = somebody(api, "ann")
+    ann = a_person(api, "ann")
     await api.ask("POST", f"{HERE}/roles", a_role("large", SECRETS))
     made = await bind(api, "large", "carol")
     subjects = {"subjects": [{"kind": "User", "name": "ann", "apiGroup": GROUP}]}
@@ -104,7 +104,7 @@ async def test_only_administrators_write_roles_that_gather(api: Api) -> None:
         "subjects": [{"kind": "Group", "name": "writers"}],
     }
     await api.ask("POST", f"{RBAC}/clusterrolebindings", binding)
-    writer = somebody(api, "wes", "writers")
+    writer = a_person(api, "wes", "writers")
     gathers = {"aggregationRule": {"clusterRoleSelectors": [{"matchLabels": {"a": "b"}}]}}
     refused = await writer.ask("POST", f"{RBAC}/clusterroles", a_role("gathers") | gathers)
     assert refused.status == 403

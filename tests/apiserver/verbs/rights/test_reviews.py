@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from plimsoll.api.registry import Document
-from tests.apiserver.access.people import READ_PODS, REVIEWS, allow, guarded, somebody
+from tests.apiserver.access.people import READ_PODS, REVIEWS, a_person, allow, guarded
 from tests.apiserver.api import Api
 
 SELF = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
@@ -31,7 +31,7 @@ async def status(api: Api, plural: str, spec: Document, namespace: str = "") -> 
 
 
 async def test_users_ask_about_themselves(api: Api) -> None:
-    ann = somebody(api, "ann")
+    ann = a_person(api, "ann")
     allowed = await status(ann, "selfsubjectaccessreviews", about("list", "pods"))
     assert allowed["allowed"]
     assert 'RoleBinding "ann-' in allowed["reason"]
@@ -45,7 +45,7 @@ async def test_only_those_who_may_ask_about_others(api: Api) -> None:
     spec = about("get", "pods") | {"user": "ann"}
     assert (await status(api, "subjectaccessreviews", spec))["allowed"]
     assert (await status(api, "localsubjectaccessreviews", spec, "default"))["allowed"]
-    ann = somebody(api, "ann")
+    ann = a_person(api, "ann")
     refused = await ann.ask("POST", f"{REVIEWS}/subjectaccessreviews", {"spec": spec})
     assert refused.status == 403
 
@@ -58,14 +58,14 @@ async def test_a_local_review_is_about_its_namespace(api: Api) -> None:
 
 async def test_paths_are_asked_about_as_well(api: Api) -> None:
     spec = {"nonResourceAttributes": {"verb": "get", "path": "/healthz"}}
-    ann = somebody(api, "ann")
+    ann = a_person(api, "ann")
     assert (await status(ann, "selfsubjectaccessreviews", spec))["allowed"]
     spec = {"nonResourceAttributes": {"verb": "get", "path": "/metrics"}}
     assert not (await status(ann, "selfsubjectaccessreviews", spec))["allowed"]
 
 
 async def test_the_rules_of_a_namespace_are_listed(api: Api) -> None:
-    ann = somebody(api, "ann")
+    ann = a_person(api, "ann")
     rules = await status(ann, "selfsubjectrulesreviews", {"namespace": "default"})
     assert READ_PODS in rules["resourceRules"]
     elsewhere = await status(ann, "selfsubjectrulesreviews", {"namespace": "kube-system"})
@@ -77,7 +77,7 @@ async def test_the_rules_of_a_namespace_are_listed(api: Api) -> None:
 
 
 async def test_users_learn_who_they_are(api: Api) -> None:
-    ann = somebody(api, "ann", "team")
+    ann = a_person(api, "ann", "team")
     reply = await ann.ask("POST", SELF, {})
     info = reply.document["status"]["userInfo"]
     assert info == {"username": "ann", "groups": ["team", "system:authenticated"]}

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from tests.apiserver.access.people import allow, guarded, somebody
+from tests.apiserver.access.people import a_person, allow, guarded
 from tests.apiserver.api import Api, a_map
 
 OLD_MAPS = "/api/v1/watch/namespaces/default/configmaps"
@@ -26,7 +26,7 @@ async def test_who_may_watch_cannot_write_by_the_path_of_a_watch(
     await allow(api, "panda", READ)
     await api.create("a")
 
-    reply = await somebody(api, "panda").ask(method, OLD_MAPS + place, a_map("a", "other"))
+    reply = await a_person(api, "panda").ask(method, OLD_MAPS + place, a_map("a", "other"))
 
     assert reply.status == 403
     held = await api.ask("GET", "/api/v1/namespaces/default/configmaps/a")
@@ -38,6 +38,6 @@ async def test_who_may_write_cannot_do_it_there_either(api: Api, method: str, pl
     await allow(api, "panda", ALL)
     await api.create("a")
 
-    reply = await somebody(api, "panda").ask(method, OLD_MAPS + place, a_map("a", "other"))
+    reply = await a_person(api, "panda").ask(method, OLD_MAPS + place, a_map("a", "other"))
 
     assert reply.status == 405

@@ -151,7 +151,7 @@ async def test_one_pod_with_two_budgets_is_not_supported(api: Api) -> None:
 
 
 @pytest.mark.parametrize("phase", ["Pending", "Succeeded", "Failed"])
-async def test_a_pod_that_serves_nobody_needs_no_budget(api: Api, phase: str) -> None:
+async def test_a_pod_that_serves_no_requests_needs_no_budget(api: Api, phase: str) -> None:
     await a_pod(api, phase=phase)
     await a_budget(api, disruptionsAllowed=0)
 

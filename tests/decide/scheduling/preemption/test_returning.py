@@ -10,7 +10,7 @@ def test_pods_come_back_in_their_order_as_long_as_there_is_room() -> None:
     assert find_leaving([4, 9], [(3, 1), (2, 1), (1, 1)]) == [1]
 
 
-def test_nobody_comes_back_where_there_is_no_room_for_the_waiting_pod() -> None:
+def test_no_pod_comes_back_where_there_is_no_room_for_the_waiting_pod() -> None:
     assert find_leaving([-1], [(0,), (0,)]) == [0, 1]
 
 

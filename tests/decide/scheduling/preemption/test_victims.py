@@ -95,7 +95,7 @@ def test_a_claim_for_one_pod_is_free_when_its_user_leaves() -> None:
     assert victims(found) == ["user"]
 
 
-def test_nobody_leaves_for_a_volume_that_is_elsewhere() -> None:
+def test_no_pod_leaves_for_a_volume_that_is_elsewhere() -> None:
     claim = bound(a_claim("far"), "disk")
     far = a_volume("disk", reachable_from=on_host("node-2"))
 

@@ -12,7 +12,7 @@ def test_every_rule_about_nodes_looks_at_a_node_that_comes() -> None:
     assert set(registered_for(ClusterEvent.NODE_ADDED)) == looking
 
 
-def test_nobody_looks_at_annotations_and_conditions_of_nodes() -> None:
+def test_no_plugin_looks_at_annotations_and_conditions_of_nodes() -> None:
     assert not registered_for(ClusterEvent.NODE_ANNOTATIONS)
     assert not registered_for(ClusterEvent.NODE_CONDITIONS)
 

@@ -49,8 +49,8 @@ BEYOND: Mapping[ClusterEvent, frozenset[AnyRule]] = {
     ClusterEvent.POD_SCALED_UP: SPREAD,
     ClusterEvent.POD_TOLERATIONS: SPREAD,
 }
-"""Who looks at events that kube-scheduler does not ask them about."""
-NOBODY: frozenset[AnyRule] = frozenset()
+"""Rules whose plugins look at events that kube-scheduler does not ask them about."""
+NO_RULES: frozenset[AnyRule] = frozenset()
 FREEING: Mapping[Rule, Callable[[ApiObject | None, ApiObject | None], bool]] = {
     Rule.VOLUME_BINDING: frees_capacity,
     Rule.VOLUME_LIMITS: frees_attachment,
@@ -164,7 +164,7 @@ def _rules_of(step: ChangeStep) -> frozenset[AnyRule]:
     found: set[AnyRule] = set(rules_asked(step.before, step.after))
     for event in step.events:
         found.update(rule for rule in registered_for(event) if isinstance(rule, NodeRule))
-        found |= BEYOND.get(event, NOBODY)
+        found |= BEYOND.get(event, NO_RULES)
     return frozenset(found)
 
 
