@@ -8,10 +8,12 @@ import re
 from pathlib import Path
 
 import pytest
-from tools.wrap import COLUMNS, ROOT, pages, wrapped
+from tools.wrap import COLUMNS, FENCED, ROOT, pages, wrapped
 
 OUTPUT = re.compile(r"^ *```text.*?^ *```", re.MULTILINE | re.DOTALL)
 BLOCK = re.compile(r"^ *```(.*?)^ *```", re.MULTILINE | re.DOTALL)
+ROWS = re.compile(r"(?:^ *\|.*\n?)+", re.MULTILINE)
+TABLE = re.compile(r" *\|.*\n *\|[ :|-]+\|\n")
 WIDE = "word " * 30
 
 
@@ -25,6 +27,13 @@ def test_prose_is_wrapped(page: Path) -> None:
 def test_what_a_reader_types_is_wrapped(page: Path) -> None:
     typed = BLOCK.findall(OUTPUT.sub("", page.read_text()))
     assert [line for block in typed for line in block.splitlines() if len(line) > COLUMNS] == []
+
+
+@pytest.mark.parametrize("page", pages(), ids=lambda page: str(page.relative_to(ROOT)))
+def test_rows_stand_below_the_head_of_their_table(page: Path) -> None:
+    """Behind an empty line they would be shown as text."""
+    outside = FENCED.sub("", page.read_text())
+    assert [rows for rows in ROWS.findall(outside) if not TABLE.match(rows)] == []
 
 
 def test_a_paragraph_is_filled_and_keeps_its_words() -> None:
