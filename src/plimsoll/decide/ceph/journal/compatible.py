@@ -10,6 +10,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from plimsoll.decide.ceph.journal.key_steps import remove_keys
 from plimsoll.decide.ceph.journal.layout import (
     IMAGE_ID,
     NO_POOL,
@@ -233,12 +234,8 @@ def _undo(layout: JournalLayout, undo: _Undo) -> RadosSteps[JournalProblem | Non
         answer = yield RemoveRadosObject(object=layout.image_object(undo.image_pool, uuid))
         if answer.problem and answer.problem not in ABSENT:
             return PROBLEMS[answer.problem]
-    answer = yield WriteRadosObject(
-        object=layout.directory(undo.journal_pool), removed=(layout.request_key(undo.request_name),)
-    )
-    if answer.problem and answer.problem is not RadosProblem.NOT_FOUND:
-        return PROBLEMS[answer.problem]
-    return None
+    directory = layout.directory(undo.journal_pool)
+    return (yield from remove_keys(directory, layout.request_key(undo.request_name)))
 
 
 def compatible_store_image_id(

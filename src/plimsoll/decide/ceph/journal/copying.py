@@ -7,16 +7,12 @@ lead to it any more, and is not being made, was interrupted.
 
 from collections.abc import Mapping
 
+from plimsoll.decide.ceph.journal.key_steps import read_keys, remove_keys, set_keys
 from plimsoll.decide.ceph.journal.layout import CephPoolRef
 from plimsoll.decide.ceph.journal.operations import (
-    PROBLEMS,
     FindPoolName,
     JournalProblem,
-    ObjectCreation,
-    RadosProblem,
     RadosSteps,
-    ReadKeys,
-    WriteRadosObject,
 )
 from plimsoll.decide.ceph.journal.places import MAKING, CephJournal, ImagePlace
 from plimsoll.decide.ceph.volume_ids import parse_pool_id, pool_id_digits
@@ -28,34 +24,27 @@ def begin_copy(
     journal: CephJournal, name: str, source: ImagePlace
 ) -> RadosSteps[JournalProblem | None]:
     """`name` is what the copy is called."""
-    answer = yield WriteRadosObject(
-        object=journal.directory,
-        creation=ObjectCreation.IDEMPOTENT,
-        values={COPYING + name: f"{pool_id_digits(source.pool.id)}/{source.name}"},
-    )
-    return PROBLEMS[answer.problem] if answer.problem else None
+    values = {COPYING + name: f"{pool_id_digits(source.pool.id)}/{source.name}"}
+    return (yield from set_keys(journal.directory, values))
 
 
 def end_copy(journal: CephJournal, name: str) -> RadosSteps[JournalProblem | None]:
     """Its source has nothing of it any more."""
-    answer = yield WriteRadosObject(object=journal.directory, removed=(COPYING + name,))
-    if answer.problem in (None, RadosProblem.NOT_FOUND):
-        return None
-    return PROBLEMS[answer.problem]
+    return (yield from remove_keys(journal.directory, COPYING + name))
 
 
 def find_interrupted(
     journal: CephJournal,
 ) -> RadosSteps[Mapping[str, ImagePlace | None] | JournalProblem]:
     """The sources of copies, by the names of these; None: it is not known, or its pool is gone."""
-    copies = yield ReadKeys(object=journal.directory, prefix=COPYING)
+    copies = yield from read_keys(journal.directory, prefix=COPYING)
     making = yield from names_in_the_making(journal)
     if isinstance(making, JournalProblem):
         return making
-    if copies.problem and copies.problem is not RadosProblem.NOT_FOUND:
-        return PROBLEMS[copies.problem]
+    if isinstance(copies, JournalProblem):
+        return copies
     found: dict[str, ImagePlace | None] = {}
-    for key, text in copies.values.items():
+    for key, text in copies.items():
         name = key.removeprefix(COPYING)
         if name not in making:
             found[name] = yield from _source(text)
@@ -64,10 +53,10 @@ def find_interrupted(
 
 def names_in_the_making(journal: CephJournal) -> RadosSteps[frozenset[str] | JournalProblem]:
     """What images, or directories, are called that some request leads to and that are not made."""
-    answer = yield ReadKeys(object=journal.directory, prefix=MAKING)
-    if answer.problem and answer.problem is not RadosProblem.NOT_FOUND:
-        return PROBLEMS[answer.problem]
-    return frozenset(text.partition(" ")[2] for text in answer.values.values())
+    found = yield from read_keys(journal.directory, prefix=MAKING)
+    if isinstance(found, JournalProblem):
+        return found
+    return frozenset(text.partition(" ")[2] for text in found.values())
 
 
 def _source(text: str) -> RadosSteps[ImagePlace | None]:

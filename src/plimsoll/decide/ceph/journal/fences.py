@@ -11,14 +11,10 @@ from enum import StrEnum
 from itertools import combinations
 from typing import NamedTuple
 
+from plimsoll.decide.ceph.journal.key_steps import read_keys, remove_keys, set_keys
 from plimsoll.decide.ceph.journal.operations import (
-    PROBLEMS,
     JournalProblem,
-    ObjectCreation,
-    RadosProblem,
     RadosSteps,
-    ReadKeys,
-    WriteRadosObject,
 )
 from plimsoll.decide.ceph.journal.places import CephJournal
 
@@ -63,28 +59,20 @@ def write_fence(
     journal: CephJournal, domain: Domain, state: FenceState
 ) -> RadosSteps[JournalProblem | None]:
     """From here on no node of the domain gets a lease."""
-    answer = yield WriteRadosObject(
-        object=journal.directory,
-        creation=ObjectCreation.IDEMPOTENT,
-        values={fence_key(domain): state},
-    )
-    return PROBLEMS[answer.problem] if answer.problem else None
+    return (yield from set_keys(journal.directory, {fence_key(domain): state}))
 
 
 def remove_fence(journal: CephJournal, domain: Domain) -> RadosSteps[JournalProblem | None]:
-    answer = yield WriteRadosObject(object=journal.directory, removed=(fence_key(domain),))
-    if answer.problem in (None, RadosProblem.NOT_FOUND):
-        return None
-    return PROBLEMS[answer.problem]
+    return (yield from remove_keys(journal.directory, fence_key(domain)))
 
 
 def list_fences(journal: CephJournal) -> RadosSteps[tuple[FencedDomain, ...] | JournalProblem]:
-    answer = yield ReadKeys(object=journal.directory, prefix=FENCED)
-    if answer.problem and answer.problem is not RadosProblem.NOT_FOUND:
-        return PROBLEMS[answer.problem]
+    found = yield from read_keys(journal.directory, prefix=FENCED)
+    if isinstance(found, JournalProblem):
+        return found
     return tuple(
         FencedDomain(domain, FenceState(state))
-        for key, state in answer.values.items()
+        for key, state in found.items()
         if (domain := _parse_domain(key.removeprefix(FENCED))) is not None and state in STATES
     )
 

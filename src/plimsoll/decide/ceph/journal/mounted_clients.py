@@ -9,14 +9,10 @@ there.
 from collections.abc import Mapping
 
 from plimsoll.decide.ceph.journal.fences import Domain, fence_keys
+from plimsoll.decide.ceph.journal.key_steps import read_keys, remove_keys, set_keys
 from plimsoll.decide.ceph.journal.operations import (
-    PROBLEMS,
     JournalProblem,
-    ObjectCreation,
-    RadosProblem,
     RadosSteps,
-    ReadKeys,
-    WriteRadosObject,
 )
 from plimsoll.decide.ceph.journal.places import CephJournal
 
@@ -37,26 +33,15 @@ def write_client(
     journal: CephJournal, key: str, client: str, topology: Domain
 ) -> RadosSteps[JournalProblem | None]:
     """`Changed`: the domain of a node with these labels is fenced."""
-    answer = yield WriteRadosObject(
-        object=journal.directory,
-        creation=ObjectCreation.IDEMPOTENT,
-        expected=dict.fromkeys(fence_keys(topology), ""),
-        values={key: client},
-    )
-    return PROBLEMS[answer.problem] if answer.problem else None
+    expected = dict.fromkeys(fence_keys(topology), "")
+    return (yield from set_keys(journal.directory, {key: client}, expected=expected))
 
 
 def drop_client(journal: CephJournal, key: str) -> RadosSteps[JournalProblem | None]:
     """It has ended, or can write no more."""
-    answer = yield WriteRadosObject(object=journal.directory, removed=(key,))
-    if answer.problem in (None, RadosProblem.NOT_FOUND):
-        return None
-    return PROBLEMS[answer.problem]
+    return (yield from remove_keys(journal.directory, key))
 
 
 def list_clients(journal: CephJournal) -> RadosSteps[Mapping[str, str] | JournalProblem]:
     """By their keys."""
-    answer = yield ReadKeys(object=journal.directory, prefix=CLIENT)
-    if answer.problem and answer.problem is not RadosProblem.NOT_FOUND:
-        return PROBLEMS[answer.problem]
-    return answer.values
+    return (yield from read_keys(journal.directory, prefix=CLIENT))

@@ -5,6 +5,7 @@ What is to be removed is written down in the directory first, so that any later 
 
 from collections.abc import Callable
 
+from plimsoll.decide.ceph.journal.key_steps import read_keys, remove_keys
 from plimsoll.decide.ceph.journal.layout import CephPoolRef
 from plimsoll.decide.ceph.journal.lookup import find_attributes, find_keeper, read_request
 from plimsoll.decide.ceph.journal.operations import (
@@ -13,7 +14,6 @@ from plimsoll.decide.ceph.journal.operations import (
     JournalProblem,
     RadosProblem,
     RadosSteps,
-    ReadKeys,
     RemoveImage,
     RemoveRadosObject,
     WriteRadosObject,
@@ -50,10 +50,7 @@ def _remove_leftover(journal: CephJournal, place: ImagePlace) -> RadosSteps[Jour
         journal.record_key(place),
         journal.writer_key(place),
     )
-    answer = yield WriteRadosObject(object=journal.directory, removed=keys)
-    if answer.problem in (None, RadosProblem.NOT_FOUND):
-        return None
-    return PROBLEMS[answer.problem]
+    return (yield from remove_keys(journal.directory, *keys))
 
 
 def clean(
@@ -64,13 +61,11 @@ def clean(
     A pool that is down keeps its leftovers, and lets each of them be waited for: callers that know
     of such pools, by their ids, do not let them be asked.
     """
-    answer = yield ReadKeys(object=journal.directory, prefix=LEFTOVER)
-    if answer.problem is RadosProblem.NOT_FOUND:
-        return 0
-    if answer.problem:
-        return PROBLEMS[answer.problem]
+    found = yield from read_keys(journal.directory, prefix=LEFTOVER)
+    if isinstance(found, JournalProblem):
+        return found
     kept = 0
-    for key, image_name in answer.values.items():
+    for key, image_name in found.items():
         problem = yield from _clean_one(journal, key, image_name, is_asked)
         kept += problem is not None
     return kept

@@ -12,13 +12,12 @@ one that no caller knows.
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from plimsoll.decide.ceph.journal.key_steps import read_keys, remove_keys, set_keys
 from plimsoll.decide.ceph.journal.operations import (
     PROBLEMS,
     JournalProblem,
-    ObjectCreation,
     RadosProblem,
     RadosSteps,
-    ReadKeys,
     WriteRadosObject,
 )
 from plimsoll.decide.ceph.journal.places import CephJournal
@@ -53,10 +52,10 @@ def find_claim(
     journal: CephJournal, request_name: str
 ) -> RadosSteps[VolumeClaim | JournalProblem | None]:
     key = CLAIM + request_name
-    answer = yield ReadKeys(object=journal.directory, keys=(key,))
-    if answer.problem and answer.problem is not RadosProblem.NOT_FOUND:
-        return PROBLEMS[answer.problem]
-    return parse_claim(answer.values.get(key, ""))
+    found = yield from read_keys(journal.directory, key)
+    if isinstance(found, JournalProblem):
+        return found
+    return parse_claim(found.get(key, ""))
 
 
 def write_claim(
@@ -69,13 +68,8 @@ def write_claim(
     values = {key: VolumeClaim(volume_id=volume_id).text}
     if before is not None and abandoned:
         values[ABANDONED + before.volume_id] = request_name
-    answer = yield WriteRadosObject(
-        object=journal.directory,
-        creation=ObjectCreation.IDEMPOTENT,
-        expected={key: before.text if before else ""},
-        values=values,
-    )
-    return PROBLEMS[answer.problem] if answer.problem else None
+    expected = {key: before.text if before else ""}
+    return (yield from set_keys(journal.directory, values, expected=expected))
 
 
 def confirm_claim(
@@ -112,15 +106,12 @@ def drop_claim(
 
 def list_abandoned(journal: CephJournal) -> RadosSteps[Mapping[str, str] | JournalProblem]:
     """The names of their requests, by the ids of volumes."""
-    answer = yield ReadKeys(object=journal.directory, prefix=ABANDONED)
-    if answer.problem and answer.problem is not RadosProblem.NOT_FOUND:
-        return PROBLEMS[answer.problem]
-    return {key.removeprefix(ABANDONED): name for key, name in answer.values.items()}
+    found = yield from read_keys(journal.directory, prefix=ABANDONED)
+    if isinstance(found, JournalProblem):
+        return found
+    return {key.removeprefix(ABANDONED): name for key, name in found.items()}
 
 
 def drop_abandoned(journal: CephJournal, volume_id: str) -> RadosSteps[JournalProblem | None]:
     """Nothing is left of it."""
-    answer = yield WriteRadosObject(object=journal.directory, removed=(ABANDONED + volume_id,))
-    if answer.problem in (None, RadosProblem.NOT_FOUND):
-        return None
-    return PROBLEMS[answer.problem]
+    return (yield from remove_keys(journal.directory, ABANDONED + volume_id))

@@ -18,6 +18,7 @@ librbd. In both cases an image is lost to the journal.
 
 from dataclasses import dataclass, replace
 
+from plimsoll.decide.ceph.journal.key_steps import set_keys
 from plimsoll.decide.ceph.journal.layout import (
     IMAGE_ID,
     CephPoolRef,
@@ -195,13 +196,9 @@ def _claim(
     name = request.request_name
     key, making = journal.layout.request_key(name), making_key(name)
     place = new_place(journal, request)
-    answer = yield WriteRadosObject(
-        object=journal.directory,
-        creation=ObjectCreation.IDEMPOTENT,
-        expected={key: before.entry, making: before.making},
-        values={key: journal.entry(place).text, making: journal.making(place)} | leftovers,
-    )
-    return PROBLEMS[answer.problem] if answer.problem else None
+    expected = {key: before.entry, making: before.making}
+    values = {key: journal.entry(place).text, making: journal.making(place)} | leftovers
+    return (yield from set_keys(journal.directory, values, expected=expected))
 
 
 def _with_object(

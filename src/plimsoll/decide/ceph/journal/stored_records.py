@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from plimsoll.decide.ceph.journal.fences import Domain, fence_keys
+from plimsoll.decide.ceph.journal.key_steps import read_keys, set_keys
 from plimsoll.decide.ceph.journal.layout import CephPoolRef, DirectoryEntry, ImageAttributes
 from plimsoll.decide.ceph.journal.lookup import (
     ABSENT,
@@ -22,11 +23,8 @@ from plimsoll.decide.ceph.journal.operations import (
     PROBLEMS,
     FindPoolName,
     JournalProblem,
-    ObjectCreation,
-    RadosProblem,
     RadosSteps,
     ReadKeys,
-    WriteRadosObject,
 )
 from plimsoll.decide.ceph.journal.places import (
     RECORD,
@@ -183,14 +181,9 @@ def drop_writer(
 def _write(
     journal: CephJournal, expected: Mapping[str, str], values: Mapping[str, str]
 ) -> RadosSteps[JournalProblem | None]:
-    answer = yield WriteRadosObject(
-        object=journal.directory,
-        creation=ObjectCreation.IDEMPOTENT,
-        expected=expected,
-        values={key: value for key, value in values.items() if value},
-        removed=tuple(key for key, value in values.items() if not value),
-    )
-    return PROBLEMS[answer.problem] if answer.problem else None
+    kept = {key: value for key, value in values.items() if value}
+    removed = tuple(key for key, value in values.items() if not value)
+    return (yield from set_keys(journal.directory, kept, expected=expected, removed=removed))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -204,12 +197,12 @@ class ListedRecords:
 def list_records(journal: CephJournal) -> RadosSteps[ListedRecords | JournalProblem]:
     found: dict[str, Mapping[DirectoryEntry, str]] = {}
     for prefix in (RECORD, WRITER):
-        answer = yield ReadKeys(object=journal.directory, prefix=prefix)
-        if answer.problem and answer.problem is not RadosProblem.NOT_FOUND:
-            return PROBLEMS[answer.problem]
+        listed = yield from read_keys(journal.directory, prefix=prefix)
+        if isinstance(listed, JournalProblem):
+            return listed
         found[prefix] = {
             entry: text
-            for key, text in answer.values.items()
+            for key, text in listed.items()
             if (entry := _entry(key.removeprefix(prefix))) is not None
         }
     return ListedRecords(records=found[RECORD], writers=found[WRITER])
