@@ -27,6 +27,8 @@ class Selection:
 
 
 EVERYTHING = Selection()
+UNFINISHED_PODS = Selection(fields="status.phase!=Succeeded,status.phase!=Failed")
+"""Pods that have ended take nothing of a node, and use no volume."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -35,12 +35,10 @@ from plimsoll.decide.scheduling.rules.volume_binding.static_matching import PodV
 from plimsoll.reconcile.indexes import PODS_BY_CLAIM, claims_of
 from plimsoll.wire.kind import typed
 from plimsoll.wire.kube import KubeClient
-from plimsoll.wire.parameters import EVERYTHING, Selection
+from plimsoll.wire.parameters import EVERYTHING, UNFINISHED_PODS, Selection
 
 T = TypeVar("T", bound=ApiObject)
 
-UNFINISHED = Selection(fields="status.phase!=Succeeded,status.phase!=Failed")
-"""Pods that have ended take nothing of a node, and use no volume."""
 FOR_EVER = float("inf")
 BY_CLAIM, BY_DRIVER = "by claim", "by driver"
 
@@ -221,7 +219,7 @@ class SchedulerState:
     def _watch(
         self, client: KubeClient, type_: type[T], store: Sink[T], handler: Handler[T]
     ) -> None:
-        selection = UNFINISHED if type_ is Pod else EVERYTHING
+        selection = UNFINISHED_PODS if type_ is Pod else EVERYTHING
         informer: Informer[T] = Informer(client, typed(type_), store, selection=selection)
         informer.on_change(handler)
         self._informers[type_.__name__] = informer

@@ -34,11 +34,10 @@ from plimsoll.decide.scheduling.rules.volume_binding.claims import is_fully_boun
 from plimsoll.wire.errors import Failure, KubeError
 from plimsoll.wire.kind import Kind, documents, typed
 from plimsoll.wire.kube import KubeClient
-from plimsoll.wire.parameters import EVERYTHING, Selection
+from plimsoll.wire.parameters import EVERYTHING, UNFINISHED_PODS, Selection
 
 T = TypeVar("T", bound=ApiObject)
 
-UNFINISHED = Selection(fields="status.phase!=Succeeded,status.phase!=Failed")
 KINDS: tuple[type[ApiObject], ...] = (
     Node,
     StorageClass,
@@ -89,7 +88,7 @@ async def read_cluster(
     """`namespace` is that of what is explained. Records are believed in `record_namespaces`; empty:
     where the scheduler says that it believes them."""
     pages = await asyncio.gather(*(client.list(typed(type_), EVERYTHING) for type_ in KINDS))
-    pods = await client.list(typed(Pod), UNFINISHED)
+    pods = await client.list(typed(Pod), UNFINISHED_PODS)
     remarks: list[str] = []
     own = Selection(namespace=namespace)
     spreading = [await _if_allowed(client, typed(type_), own, remarks) for type_ in SPREADING]
