@@ -20,7 +20,8 @@ import yaml
 
 from conformance import peers
 from conformance.certificates import Certificates, write_certificates
-from tests.servers import STOP_SECONDS, Endpoint, free_port, is_ready
+from conformance.programs import running
+from tests.servers import Endpoint, free_port, is_ready
 
 # Cold caches and two busy cores: calm machines need four seconds.
 READY_SECONDS = 120
@@ -45,13 +46,11 @@ def control_plane(directory: Path, *flags: str) -> Iterator[ControlPlane]:
     began = time.monotonic()
     certificates = write_certificates(directory)
     endpoint = _endpoint(directory, certificates)
-    with contextlib.ExitStack() as running:
+    with contextlib.ExitStack() as stack:
         store_port = free_port()
-        store = running.enter_context(
-            _running(_etcd(directory, store_port), directory / "etcd.log")
-        )
-        server = running.enter_context(
-            _running(
+        store = stack.enter_context(running(_etcd(directory, store_port), directory / "etcd.log"))
+        server = stack.enter_context(
+            running(
                 [*_kube_apiserver(endpoint, certificates, store_port), *flags],
                 directory / "kube-apiserver.log",
             )
@@ -131,21 +130,6 @@ def _kube_apiserver(endpoint: Endpoint, certificates: Certificates, store_port: 
         "--max-requests-inflight=2000",
         "--max-mutating-requests-inflight=1000",
     ]
-
-
-@contextlib.contextmanager
-def _running(command: list[str], log: Path) -> Iterator[subprocess.Popen[bytes]]:
-    with log.open("wb") as output:
-        process = subprocess.Popen(command, stdout=output, stderr=output)
-    try:
-        yield process
-    finally:
-        process.terminate()
-        try:
-            process.wait(STOP_SECONDS)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
 
 
 def _wait(endpoint: Endpoint, server: subprocess.Popen[bytes], log: Path) -> None:
