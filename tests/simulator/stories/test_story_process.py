@@ -12,7 +12,7 @@ from plimsoll.api.registry import Document
 from plimsoll.apiserver.inprocess import InProcessTransport
 from plimsoll.simulator.cluster.objects import kind_named
 from plimsoll.simulator.engine.chance import seeded
-from plimsoll.simulator.engine.loop import EscapeError
+from plimsoll.simulator.engine.loop import EscapeError, VirtualLoop, run_virtually
 from plimsoll.simulator.stories.cluster import StoryCluster, a_cluster
 from plimsoll.simulator.stories.objects import config_map
 from plimsoll.simulator.stories.story_process import StoryCsiLink, StoryLink, StoryProcess, at_once
@@ -118,6 +118,9 @@ async def test_no_alarm_of_a_process_that_was_cut_off_goes_off() -> None:
         assert rung == ["alive"]
 
 
-async def test_nothing_of_a_story_runs_in_a_thread() -> None:
+def test_nothing_of_a_story_runs_in_a_thread() -> None:
+    async def story(_loop: VirtualLoop) -> None:
+        await StoryProcess("tested").spawn(asyncio.to_thread(int))
+
     with pytest.raises(EscapeError):
-        await asyncio.to_thread(int)
+        run_virtually(story)

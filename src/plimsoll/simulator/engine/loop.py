@@ -2,7 +2,9 @@
 
 Time passes only when every task waits: then it jumps to the next alarm. So a run takes no longer
 than its work, and the same program does the same steps at the same moments in every run. Whatever
-would make a run depend on the machine (threads, sockets, subprocesses, signals) raises EscapeError.
+would make a run depend on the machine (threads, sockets, subprocesses, signals) raises EscapeError,
+also where a program goes past the loop. The run then ends with that error: a process that catches
+it and goes on hides nothing.
 
 Several processes share the loop. Every callback belongs to the process in whose context it was
 scheduled, tasks and alarms alike. Before the loop runs a callback it asks its owner; a process
@@ -11,6 +13,7 @@ stops a process between two steps, without any clean-up code.
 """
 
 import asyncio
+import sys
 import threading
 from asyncio.base_events import BaseEventLoop
 from collections import deque
@@ -117,6 +120,8 @@ class VirtualLoop(BaseEventLoop):
         """How many callbacks have run."""
         self.is_interrupted = False
         """Set by Ctrl-C, and heeded between two turns: callbacks are never ended in the middle."""
+        self.escape: EscapeError | None = None
+        """The first attempt to leave the simulation; the run ends after this turn."""
         self.create_future = partial(asyncio.Future, loop=self)  # type: ignore[method-assign]
         """Without a step in Python: every sleep, message and line of a watch makes one."""
 
@@ -200,6 +205,9 @@ class VirtualLoop(BaseEventLoop):
             if self.is_interrupted:
                 self.is_interrupted = False
                 raise KeyboardInterrupt
+            if self.escape is not None:
+                escape, self.escape = self.escape, None
+                raise escape
             if not ready:
                 self._jump()
             now = self.moment
@@ -232,15 +240,35 @@ class VirtualLoop(BaseEventLoop):
             raise StandstillError("every task waits, and no alarm is set")
         self.moment = max(self.moment, alarms[0][0])
 
+    def run_forever(self) -> None:
+        """The interpreter does not announce threads: each tells of itself when it begins."""
+        before = threading.getprofile()
+        threading.setprofile(self._thread_began)
+        try:
+            super().run_forever()
+        finally:
+            threading.setprofile(before)
+
+    def _thread_began(self, *_: object) -> None:
+        """In that thread."""
+        sys.setprofile(None)
+        self.escape = self.escape or EscapeError("a thread was started")
+
+    def refuse(self, what: str) -> NoReturn:
+        """Raise EscapeError, here and after this turn."""
+        error = EscapeError(what)
+        self.escape = self.escape or error
+        raise error
+
     def call_soon_threadsafe(  # type: ignore[override]  # arguments of any types
         self, callback: Callable[..., object], *args: Any, context: Context | None = None
     ) -> LoopStep:
         if self._thread_id is not None and threading.get_ident() != self._thread_id:
-            raise EscapeError("a thread called into the simulation")
+            self.refuse("a thread called into the simulation")
         return self.call_soon(callback, *args, context=context)
 
     def run_in_executor(self, _executor: object, func: object, *_: object) -> NoReturn:
-        raise EscapeError(f"{getattr(func, '__qualname__', func)} would run in a thread")
+        self.refuse(f"{getattr(func, '__qualname__', type(func).__name__)} would run in a thread")
 
     async def shutdown_default_executor(self) -> None:
         """There is none."""
@@ -250,8 +278,8 @@ class VirtualLoop(BaseEventLoop):
 
 
 def _escape(name: str) -> Callable[..., NoReturn]:
-    def raising(*_: Any, **__: Any) -> NoReturn:
-        raise EscapeError(f"{name}: the simulation has no such thing")
+    def raising(loop: VirtualLoop, *_: Any, **__: Any) -> NoReturn:
+        loop.refuse(f"{name}: the simulation has no such thing")
 
     return raising
 
@@ -274,13 +302,51 @@ ESCAPES = (
     "sock_accept",
     "sock_connect",
     "sock_recv",
+    "sock_recv_into",
+    "sock_recvfrom",
+    "sock_recvfrom_into",
     "sock_sendall",
+    "sock_sendfile",
+    "sock_sendto",
+    "start_tls",
     "subprocess_exec",
     "subprocess_shell",
 )
 
 for _name in ESCAPES:
     setattr(VirtualLoop, _name, _escape(_name))
+
+PAST_THE_LOOP = frozenset(
+    {
+        "os.exec",
+        "os.fork",
+        "os.forkpty",
+        "os.posix_spawn",
+        "os.spawn",
+        "os.system",
+        "pty.spawn",
+        "socket.__new__",
+        "socket.getaddrinfo",
+        "socket.gethostbyname",
+        "subprocess.Popen",
+    }
+)
+"""What the interpreter announces right before it does it, whoever asks for it."""
+
+
+def _audit(event: str, _arguments: tuple[object, ...]) -> None:
+    """Called for every such announcement in this thread and others, most of them of imports."""
+    if event not in PAST_THE_LOOP:
+        return
+    try:
+        loop = asyncio.get_running_loop()
+    except RuntimeError:  # none runs in this thread
+        return
+    if isinstance(loop, VirtualLoop):
+        loop.refuse(f"{event}: the simulation has no such thing")
+
+
+sys.addaudithook(_audit)
 
 
 def run_virtually(main: Callable[[VirtualLoop], Coroutine[Any, Any, T]]) -> T:
