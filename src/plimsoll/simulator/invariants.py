@@ -47,6 +47,7 @@ class Invariant(StrEnum):
     DURABLE_WRITES = "acknowledged writes are never lost"
     LEADERS_ONLY = "no write and no driver call leaves a process whose lease has ended"
     NO_BUGS = "no process ends by a bug"
+    NO_FAILED_LOOPS = "no loop of a process fails by a bug"
     COLUMNS_EQUAL_REBUILD = "the scheduler's columns equal a rebuild"
     CACHES_ARE_TRUE = "the scheduler's caches hold what the server has"
     EVERYTHING_RUNS = "everything that can run runs"

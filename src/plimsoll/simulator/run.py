@@ -10,7 +10,7 @@ import gc
 import signal
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from random import Random
 from typing import Protocol
@@ -19,6 +19,7 @@ from plimsoll.api.pods import Pod
 from plimsoll.decide.scheduling.columns.cluster import Columns
 from plimsoll.decide.scheduling.kernel import Kernel
 from plimsoll.decide.scheduling.rule_fit import Rejected
+from plimsoll.simulator.cluster.component import bugs_in
 from plimsoll.simulator.cluster.mirror import NODES
 from plimsoll.simulator.cluster.simulated_cluster import SimulatedCluster, simulated_cluster
 from plimsoll.simulator.engine.chance import derived, seconds
@@ -105,7 +106,7 @@ def _run_through(scenario: Scenario, observer: Observer, *, keeps_lines: bool) -
     """When it returns, nothing refers to the cluster any more but the observer."""
     loop = VirtualLoop()
     run = _Run(scenario, observer, Trace(loop.time, keeps_lines=keeps_lines))
-    with logged(run.trace) if keeps_lines else nullcontext():
+    with logged(run.trace, run.note_bug):
         try:
             return run.through(loop)
         finally:
@@ -136,6 +137,14 @@ class _Run:
             with suppress(asyncio.CancelledError):  # all processes end in an orderly way
                 loop.run_until_complete(playing)
         return verdict
+
+    def note_bug(self, process: str, error: BaseException) -> None:
+        """Of a process that caught it and goes on."""
+        if self._play is None:
+            return
+        for bug in bugs_in(error):
+            told = f"{process}: {type(bug).__name__}: {bug}"
+            self._play.watchdog.add(Invariant.NO_FAILED_LOOPS, told)
 
     async def _played(self, loop: VirtualLoop) -> RunVerdict:
         chance = Random(self.scenario.seed)  # noqa: S311 - chance of a simulation

@@ -6,7 +6,7 @@ and is kept for the verdict of the run.
 """
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
 from random import Random
 from typing import Any
 
@@ -89,8 +89,8 @@ class Component:
         error = task.exception()
         told = "without a reason" if error is None else f"{type(error).__name__}: {error}"
         self._network.trace.add(self.name, f"ended: {told}")
-        if error is not None and not _is_expected(error):
-            self.bugs.append(error)
+        if error is not None:
+            self.bugs += bugs_in(error)
         life.cut()
         self.life = None
         delay = self._chance.uniform(*RESTART_SECONDS)
@@ -102,7 +102,10 @@ class Component:
             await life.bury()
 
 
-def _is_expected(error: BaseException) -> bool:
+def bugs_in(error: BaseException) -> Iterator[BaseException]:
+    """What is no way for a process to end that works as it should; of a group, each by itself."""
     if isinstance(error, BaseExceptionGroup):
-        return all(_is_expected(each) for each in error.exceptions)
-    return isinstance(error, EXPECTED)
+        for each in error.exceptions:
+            yield from bugs_in(each)
+    elif not isinstance(error, EXPECTED):
+        yield error
