@@ -19,7 +19,6 @@ SHIM = Shim(
     },
 )
 WRITES_ETCD = "the test writes what no server takes any more into etcd, behind the server's back"
-REQUEST_LIMIT = "the limit is that of a request to etcd: ours stores objects as large as a body"
 CBOR = "gate CBORServingAndStorage, which is off"
 SNAPSHOTS = "kinds that kube-apiserver has not itself: the test knows no objects of them"
 NO_CONVERSION = "webhooks that convert custom resources, which our server refuses by name"
@@ -30,6 +29,8 @@ OWN_AUTHORIZER = (
 )
 SECOND_SERVER = "a second server that begins with the first one's etcd"
 OTHER_AUDIT_USER = "audit events that name kube-apiserver's own user, and how it impersonates"
+
+AGGREGATION = "APIServices, which our server stores and hands no requests on to"
 
 SUITES: dict[str, LeftOut] = {
     "storageclasses": {},
@@ -60,7 +61,6 @@ SUITES: dict[str, LeftOut] = {
     "apiserver/apply": {
         "TestApplyCRDNoSchema|TestApplyCRDUnhandledSchema": WRITES_ETCD,
         "TestUpdateStatusWithOldVersion": WRITES_ETCD,
-        "VeryLargeObject": REQUEST_LIMIT,
         "WithCBOR": CBOR,
         "/snapshot.storage.k8s.io": SNAPSHOTS,
     },
@@ -90,6 +90,11 @@ SUITES: dict[str, LeftOut] = {
         "TestWebhookTimeout.*/webhooks_consume_client_timeout": (
             "validating webhooks that are called at once: ours calls one after the other"
         ),
+    },
+    "apiserver/discovery": {
+        "TestReadinessAggregatedAPIServiceDiscovery|TestAggregatedAPIServiceDiscovery": AGGREGATION,
+        "TestCRD/(CRDAPIService|CRDBuiltinOverlapPrecence)": AGGREGATION,
+        "TestFreshness/AggregatedUnreachable": AGGREGATION,
     },
     "apiserver/cel": {
         "MutatingAdmissionPolicy": NO_MUTATING_POLICIES,

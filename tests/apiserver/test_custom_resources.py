@@ -156,6 +156,21 @@ async def test_scale_changes_the_number_at_the_named_place(api: Api) -> None:
     assert widget.document["metadata"]["generation"] == 2
 
 
+async def test_a_number_of_replicas_that_is_not_set_is_set_by_way_of_the_scale(api: Api) -> None:
+    scale = {"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas"}
+    await define(api, a_version(subresources={"status": {}, "scale": scale}))
+    await make(api)
+    before = await api.ask("GET", f"{WIDGETS}/a/scale")
+    nothing = await api.ask("PATCH", f"{WIDGETS}/a/scale", {"spec": {}})
+    changed = await api.ask("PATCH", f"{WIDGETS}/a/scale", {"spec": {"replicas": 4}})
+    assert (before.status, nothing.status, changed.status) == (500, 400, 200)
+    assert nothing.document["message"] == (
+        'the spec replicas field ".spec.replicas" cannot be empty'
+    )
+    widget = await api.ask("GET", f"{WIDGETS}/a")
+    assert widget.document["spec"]["replicas"] == 4
+
+
 async def test_rules_are_evaluated_with_what_was_there_before(api: Api) -> None:
     size = SPEC["properties"]["size"] | {
         "x-kubernetes-validations": [

@@ -579,3 +579,162 @@ def test_a_request_for_a_certificate_shows_who_asks_and_what_was_decided(
     }
     found = cells("certificatesigningrequests", request, "certificates.k8s.io")
     assert found == ["x", "5s", "a.b/c", "jane", "60m", shown]
+
+
+ADMISSION = "admissionregistration.k8s.io"
+PARAMETERS = {"name": "p", "namespace": "ns", "parameterNotFoundAction": "Deny"}
+
+
+@pytest.mark.parametrize(
+    ("reference", "shown"),
+    [
+        pytest.param(None, "<unset>", id="none"),
+        pytest.param(PARAMETERS, "ns/p", id="one-object"),
+        pytest.param({"name": "p"}, "*/p", id="of-any-namespace"),
+        pytest.param({"selector": {"matchLabels": {"a": "b"}}}, "a=b", id="selected"),
+    ],
+)
+def test_a_binding_of_a_policy_shows_its_parameters(reference: Document | None, shown: str) -> None:
+    spec = {"policyName": "v"} | ({} if reference is None else {"paramRef": reference})
+    row = cells("validatingadmissionpolicybindings", {"spec": spec}, ADMISSION)
+    assert row == ["x", "v", shown, "5s"]
+
+
+def test_a_policy_shows_how_many_rules_it_has_and_what_its_parameters_are() -> None:
+    spec = {"validations": [{"expression": "true"}]}
+    kind = {"paramKind": {"apiVersion": "v1", "kind": "ConfigMap"}}
+    plural = "validatingadmissionpolicies"
+    assert cells(plural, {"spec": spec}, ADMISSION) == ["x", 1, "<unset>", "5s"]
+    assert cells(plural, {"spec": spec | kind}, ADMISSION) == ["x", 1, "v1/ConfigMap", "5s"]
+
+
+@pytest.mark.parametrize("kind", ["mutating", "validating"])
+def test_a_configuration_shows_how_many_webhooks_it_has(kind: str) -> None:
+    row = cells(f"{kind}webhookconfigurations", {"webhooks": [{}, {}]}, ADMISSION)
+    assert row == ["x", 2, "5s"]
+
+
+def metric(kind: str, holder: str, **fields: Any) -> Document:
+    return {"type": kind, holder: fields}
+
+
+@pytest.mark.parametrize(
+    ("wanted", "found", "shown"),
+    [
+        pytest.param([], [], "<none>", id="nothing"),
+        pytest.param(
+            [metric("Resource", "resource", name="cpu", target={"averageUtilization": 60})],
+            [metric("Resource", "resource", name="cpu", current={"averageUtilization": 0})],
+            "cpu: 0%/60%",
+            id="of-the-request",
+        ),
+        pytest.param(
+            [metric("Resource", "resource", name="memory", target={"averageValue": "5Mi"})],
+            [],
+            "memory: <unknown>/5Mi",
+            id="on-average",
+        ),
+        pytest.param(
+            [metric("ContainerResource", "containerResource", name="cpu", target={})],
+            [],
+            "cpu: <unknown>/<auto>",
+            id="of-a-container",
+        ),
+        pytest.param(
+            [
+                metric("Pods", "pods", target={"averageValue": "5"}),
+                metric("Object", "object", target={"averageValue": "7"}),
+                metric("External", "external", target={"value": "9"}),
+            ],
+            [metric("Pods", "pods", current={"averageValue": "3"})],
+            "3/5, <unknown>/7 (avg) + 1 more...",
+            id="more-than-two",
+        ),
+        pytest.param(
+            [metric("External", "external", target={"value": "9"})],
+            [metric("External", "external", current={"value": "8"})],
+            "8/9",
+            id="from-outside",
+        ),
+        pytest.param([{"type": "Moon"}], [], "<unknown type>", id="unknown"),
+    ],
+)
+def test_an_autoscaler_shows_what_it_looks_at(
+    wanted: list[Document], found: list[Document], shown: str
+) -> None:
+    spec = {"scaleTargetRef": {"kind": "Deployment", "name": "web"}, "maxReplicas": 5}
+    document = {
+        "spec": spec | {"minReplicas": 2, "metrics": wanted},
+        "status": {"currentMetrics": found or None, "currentReplicas": 3},
+    }
+    row = cells("horizontalpodautoscalers", document, "autoscaling")
+    assert row == ["x", "Deployment/web", shown, "2", 5, 3, "5s"]
+
+
+def test_an_autoscaler_of_the_older_version_looks_at_processors_alone() -> None:
+    document = {
+        "spec": {"maxReplicas": 5, "targetCPUUtilizationPercentage": 70},
+        "status": {"currentCPUUtilizationPercentage": 10},
+    }
+    row = cells("horizontalpodautoscalers", document, "autoscaling")
+    assert row == ["x", "/", "cpu: 10%/70%", "<unset>", 5, 0, "5s"]
+
+
+FLOWS = "flowcontrol.apiserver.k8s.io"
+
+
+def test_flow_schemas_and_priority_levels_show_how_requests_wait() -> None:
+    spec = {"priorityLevelConfiguration": {"name": "low"}, "matchingPrecedence": 9}
+    by_user = {"distinguisherMethod": {"type": "ByUser"}}
+    dangling = {"conditions": [{"type": "Dangling", "status": "True"}]}
+    first = cells("flowschemas", {"spec": spec}, FLOWS)
+    second = cells("flowschemas", {"spec": spec | by_user, "status": dangling}, FLOWS)
+    assert first == ["x", "low", 9, "<none>", "5s", "?"]
+    assert second == ["x", "low", 9, "ByUser", "5s", "True"]
+    queuing = {"queues": 8, "handSize": 2, "queueLengthLimit": 5}
+    limited = {"nominalConcurrencyShares": 3, "limitResponse": {"queuing": queuing}}
+    level = {"spec": {"type": "Limited", "limited": limited}}
+    plural, exempt = "prioritylevelconfigurations", {"spec": {"type": "Exempt"}}
+    assert cells(plural, level, FLOWS) == ["x", "Limited", 3, 8, 2, 5, "5s"]
+    assert cells(plural, exempt, FLOWS) == ["x", "Exempt", *["<none>"] * 4, "5s"]
+
+
+@pytest.mark.parametrize(
+    ("condition", "shown"),
+    [
+        pytest.param(None, "Unknown", id="nobody-has-looked"),
+        pytest.param({"status": "True", "reason": "Passed"}, "True", id="available"),
+        pytest.param({"status": "False", "reason": "Gone"}, "False (Gone)", id="with-a-reason"),
+        pytest.param({"status": "False"}, "False", id="without-a-reason"),
+    ],
+)
+def test_an_api_service_shows_whether_it_is_there(condition: Document | None, shown: str) -> None:
+    conditions = [] if condition is None else [{"type": "Available"} | condition]
+    document = {"spec": {"service": {"namespace": "a", "name": "b"}}}
+    row = cells(
+        "apiservices", document | {"status": {"conditions": conditions}}, "apiregistration.k8s.io"
+    )
+    assert row == ["x", "a/b", shown, "5s"]
+    assert cells("apiservices", {"spec": {}}, "apiregistration.k8s.io")[1] == "Local"
+
+
+def test_a_range_of_services_shows_its_addresses() -> None:
+    row = cells("servicecidrs", {"spec": {"cidrs": ["10.0.0.0/24"]}}, "networking.k8s.io")
+    assert row == ["x", "10.0.0.0/24", "5s"]
+
+
+@pytest.mark.parametrize(
+    ("parent", "shown"),
+    [
+        pytest.param(None, "<none>", id="none"),
+        pytest.param(
+            {"resource": "services", "namespace": "a", "name": "b"}, "services/a/b", id="service"
+        ),
+        pytest.param(
+            {"group": "x.io", "resource": "Hosts", "name": "b"}, "hosts.x.io/b", id="of-a-group"
+        ),
+    ],
+)
+def test_an_address_shows_whose_it_is(parent: Document | None, shown: str) -> None:
+    spec = {} if parent is None else {"parentRef": parent}
+    assert cells("ipaddresses", {"spec": spec}, "networking.k8s.io") == ["x", shown]

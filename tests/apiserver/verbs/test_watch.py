@@ -151,7 +151,6 @@ async def test_a_bookmark_does_not_promise_what_is_not_on_disk(clock: SteppedClo
         pytest.param("10", timedelta(seconds=10), id="as-long-as-asked"),
         pytest.param("", WATCH_LIMIT, id="nothing-asked"),
         pytest.param("0", WATCH_LIMIT, id="zero"),
-        pytest.param("-5", WATCH_LIMIT, id="negative"),
         pytest.param("9223372036854775807", WATCH_LIMIT, id="for-ever"),
     ],
 )
@@ -171,6 +170,16 @@ async def test_a_watch_ends_by_itself(
         assert watching.has_ended()
     await settle()
     assert api.server.cluster.hub.number() == 0
+
+
+async def test_a_watch_whose_time_is_over_before_it_begins_ends_at_once(
+    api: Api, clock: SteppedClock
+) -> None:
+    newest = (await api.create("a")).revision
+    async with api.watch(timeoutSeconds="-5", resourceVersion=str(newest)) as watching:
+        clock.advance(timedelta())
+        assert await watching.events() == []
+        assert watching.has_ended()
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+from plimsoll.api.registry import Document
 from plimsoll.runtime.clock import SteppedClock
 from tests.apiserver.api import MAPS, Api, a_map, serving
 from tests.builders import a_node, document
@@ -165,3 +166,101 @@ async def test_who_creates_a_daemon_set_owns_the_count_of_its_templates(api: Api
     [entry] = made.document["metadata"]["managedFields"]
     assert entry["fieldsV1"]["f:metadata"]["f:annotations"] == {".": {}, f"f:{counted}": {}}
     assert made.document["metadata"]["annotations"] == {counted: "1"}
+
+
+DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
+REPLICA_SETS = "/apis/apps/v1/namespaces/default/replicasets"
+
+
+def a_deployment(name: str, variables: int = 0) -> Document:
+    env = [{"name": f"V{n}", "value": "x" * 1000} for n in range(variables)]
+    pod = {"containers": [{"name": "c", "image": "i", "env": env}]}
+    template = {"metadata": {"labels": {"app": "a"}}, "spec": pod}
+    spec = {"selector": {"matchLabels": {"app": "a"}}, "template": template}
+    return {"metadata": {"name": name}, "spec": spec}
+
+
+@pytest.mark.parametrize(
+    ("path", "generation"),
+    [
+        pytest.param(f"{DEPLOYMENTS}/a", 2, id="of-a-deployment"),
+        pytest.param(f"{REPLICA_SETS}/a", 1, id="of-a-replica-set"),
+    ],
+)
+async def test_annotations_count_as_a_change_where_they_are_handed_on(
+    api: Api, path: str, generation: int
+) -> None:
+    await api.ask("POST", path.removesuffix("/a"), a_deployment("a"))
+    patch = {"metadata": {"annotations": {"a": "b"}}}
+    annotated = await api.ask("PATCH", path, patch)
+    again = await api.ask("PATCH", path, patch | {"status": {}})
+    assert annotated.document["metadata"]["generation"] == generation
+    assert again.document["metadata"]["generation"] == generation
+    labelled = await api.ask("PATCH", path, {"metadata": {"labels": {"a": "b"}}})
+    assert labelled.document["metadata"]["generation"] == generation
+
+
+async def test_an_object_never_grows_beyond_what_etcd_would_store(api: Api) -> None:
+    large = await api.ask("POST", DEPLOYMENTS, a_deployment("a", 1400))
+    larger = await api.ask("POST", DEPLOYMENTS, a_deployment("b", 1600))
+    assert (large.status, larger.status) == (201, 413)
+    assert larger.document["reason"] == "RequestEntityTooLarge"
+    assert "it may have at most 1572864" in larger.document["message"]
+    assert (await api.ask("GET", f"{DEPLOYMENTS}/b")).status == 404
+    more = {"metadata": {"annotations": {"a": "x" * 200_000}}}
+    grown = await api.ask("PATCH", f"{DEPLOYMENTS}/a", more)
+    assert grown.status == 413
+    assert (await api.ask("GET", f"{DEPLOYMENTS}/a")).document == large.document
+    assert (await api.ask("DELETE", f"{DEPLOYMENTS}/a")).status == 200
+
+
+async def test_a_large_object_is_stored_without_its_owners_but_not_applied_without_them(
+    api: Api,
+) -> None:
+    path = f"{MAPS}/large"
+    data = {f"{'k' * 80}{n}": "" for n in range(9999)}
+    made = await api.ask("POST", MAPS, a_map("large") | {"data": data})
+    assert made.status == 201
+    assert "managedFields" not in made.document["metadata"]
+    applied = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "large"}}
+    assert (await api.apply(path, applied)).status == 413
+    changed = await api.ask("PATCH", path, {"data": {"a": "b"}})
+    assert changed.status == 200
+    assert "managedFields" not in changed.document["metadata"]
+
+
+@pytest.mark.parametrize(
+    ("path", "spec", "status"),
+    [
+        pytest.param(
+            "/apis/networking.k8s.io/v1/namespaces/default/ingresses",
+            {"defaultBackend": {"service": {"name": "a", "port": {"number": 80}}}},
+            {"loadBalancer": {}},
+            id="ingress",
+        ),
+        pytest.param(
+            "/apis/networking.k8s.io/v1/servicecidrs", {"cidrs": ["10.0.0.0/24"]}, {}, id="range"
+        ),
+        pytest.param(
+            "/apis/autoscaling/v1/namespaces/default/horizontalpodautoscalers",
+            {"scaleTargetRef": {"kind": "Deployment", "name": "a"}, "maxReplicas": 2},
+            {"currentReplicas": 0, "desiredReplicas": 0},
+            id="autoscaler-v1",
+        ),
+        pytest.param(
+            "/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers",
+            {"scaleTargetRef": {"kind": "Deployment", "name": "a"}, "maxReplicas": 2},
+            {"currentMetrics": None, "desiredReplicas": 0},
+            id="autoscaler-v2",
+        ),
+    ],
+)
+async def test_a_status_begins_as_that_of_the_real_server_whatever_the_client_says(
+    api: Api, path: str, spec: Document, status: Document
+) -> None:
+    said = {"conditions": [{"type": "Fine", "status": "True"}]}
+    body = {"metadata": {"name": "a"}, "spec": spec, "status": said}
+    made = await api.ask("POST", path, body)
+    assert made.document["status"] == status
+    kept = await api.ask("PUT", f"{path}/a", made.document)
+    assert kept.document["status"] == status

@@ -154,9 +154,12 @@ class StoredCluster(Struct, frozen=True, kw_only=True):
 
     def put(self, kind: ResourceKind, key: str, document: Document) -> StoredRecord:
         """Stage a new version; it counts once `revisions.durable()` has returned."""
+        return self.stage(kind, self.record(kind, key, document, self.versions.next_revision))
+
+    def stage(self, kind: ResourceKind, record: StoredRecord) -> StoredRecord:
+        """The same for a record of the next revision that was made before."""
         collection = self.collection(kind)
-        previous = collection.newest(key)
-        record = self.record(kind, key, document, self.versions.next_revision)
+        previous = collection.newest(record.key)
         change = ChangeKind.ADDED if previous is None else ChangeKind.MODIFIED
         self.versions.stage(collection, Change(change, record, previous))
         return record

@@ -54,6 +54,7 @@ def create(
     """
     meta = document["metadata"]
     check_namespace(write, meta)
+    is_applied = managed_fields is not None
     if meta.get("resourceVersion"):
         raise bad_request("resourceVersion should not be set on objects to be created")
     meta.pop("resourceVersion", None)
@@ -67,7 +68,7 @@ def create(
     if existing is not None:
         deleting = "deletionTimestamp" in existing.document()["metadata"]
         raise already_exists(write.kind.resource, meta["name"], deleting=deleting)
-    return store(write, key, document, None)
+    return store(write, key, document, None, keeps_owners=is_applied)
 
 
 def _key(write: Write, meta: Document) -> str:

@@ -108,6 +108,7 @@ def update(
 ) -> StoredRecord:
     """Stage the next version; the old record when nothing changes."""
     old = shown(write.kind, old_record)
+    is_applied = managed_fields is not None
     check_version(write, new, old_record)
     _check_uid(write, new, old, patched=patched)
     if managed_fields is None:
@@ -124,7 +125,7 @@ def update(
         return finish(write, new, old_record)
     if tracking.is_unchanged(new, old) and not _is_incomplete(write, old_record):
         return old_record
-    return store(write, write.target.key, new, old_record)
+    return store(write, write.target.key, new, old_record, keeps_owners=is_applied)
 
 
 def _is_incomplete(write: Write, record: StoredRecord) -> bool:
@@ -186,9 +187,12 @@ def _kept_metadata(write: Write) -> tuple[str, ...]:
 
 def _counted(write: Write, document: Document) -> Document:
     """What the generation counts changes of."""
-    head = ("kind", "apiVersion", "metadata")
-    others = head if write.kind.rules.counts_status else (*head, "status")
-    return {key: value for key, value in document.items() if key not in others}
+    head, rules = ("kind", "apiVersion", "metadata"), write.kind.rules
+    others = head if rules.counts_status else (*head, "status")
+    counted = {key: value for key, value in document.items() if key not in others}
+    if rules.counts_annotations:
+        counted["annotations"] = document["metadata"].get("annotations") or {}
+    return counted
 
 
 def _validate(write: Write, new: Document, old: Document) -> None:

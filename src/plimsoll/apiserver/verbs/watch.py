@@ -112,7 +112,10 @@ def watch_request(
 
 
 def _limit(seconds: int) -> timedelta:
-    """Compared as numbers: not every number of seconds is a timedelta."""
+    """Compared as numbers: not every number of seconds is a timedelta. A time that is over before
+    it begins ends the watch at once; none at all is the longest."""
+    if seconds < 0:
+        return timedelta()
     if 0 < seconds < WATCH_LIMIT.total_seconds():
         return timedelta(seconds=seconds)
     return WATCH_LIMIT

@@ -24,6 +24,10 @@ from plimsoll.apiserver.storage.collection import StoredRecord
 from plimsoll.apiserver.storage.resource_kinds import ResourceKind
 from plimsoll.apiserver.verbs.options.write_options import RequestWriteOptions
 
+OBJECT_LIMIT = 1536 * 1024
+"""Of a stored object, in bytes of JSON: as many as etcd takes with one request at its defaults.
+Patches cannot make an object larger than that either, however many of them there are."""
+
 
 class Write(msgspec.Struct, frozen=True, kw_only=True):
     """One write request, its options parsed, its body not yet looked at."""
@@ -190,10 +194,33 @@ def set_managed_fields(meta: Document, managed_fields: list[Document]) -> None:
         meta["managedFields"] = managed_fields
 
 
-def store(write: Write, key: str, document: Document, old: StoredRecord | None) -> StoredRecord:
-    """Stage the document under its key; of a dry run, only show what would be stored."""
+def store(
+    write: Write,
+    key: str,
+    document: Document,
+    old: StoredRecord | None,
+    *,
+    keeps_owners: bool = False,
+) -> StoredRecord:
+    """Stage the document under its key; of a dry run, only show what would be stored.
+
+    Who owns its fields is left out if the object would be too large otherwise, unless it
+    `keeps_owners`. Raises ApiError if it is too large all the same.
+    """
     stored = write.kind.to_stored(document)
     if write.options.dry_run:
         revision = old.revision if old is not None else 0
         return write.cluster.record(write.kind, key, stored, revision)
-    return write.cluster.put(write.kind, key, stored)
+    revision = write.cluster.versions.next_revision
+    record = write.cluster.record(write.kind, key, stored, revision)
+    if len(record.raw) > OBJECT_LIMIT and not keeps_owners:
+        stored["metadata"].pop("managedFields", None)
+        record = write.cluster.record(write.kind, key, stored, revision)
+    if len(record.raw) > OBJECT_LIMIT:
+        raise ApiError(
+            413,
+            "RequestEntityTooLarge",
+            f"the object would have {len(record.raw)} bytes; it may have at most {OBJECT_LIMIT}",
+            {},
+        )
+    return write.cluster.stage(write.kind, record)

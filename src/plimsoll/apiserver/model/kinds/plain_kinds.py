@@ -19,9 +19,11 @@ from plimsoll.apiserver.model.kinds.networking.addresses import (
 )
 from plimsoll.apiserver.model.kinds.rules import (
     KindRules,
+    PrepareCreate,
     ValidateUpdate,
     keep_status,
     leave,
+    leave_at,
     no_update_errors,
 )
 
@@ -31,22 +33,34 @@ MATCHING_PRECEDENCE = 1000
 CONCURRENCY_SHARES = 30
 QUEUING = {"handSize": 8, "queues": 64, "queueLengthLimit": 50}
 UTILIZATION = 80
+CURRENT: Document = {"currentMetrics": None}
 
 
-def drop_status(document: Document, _now: datetime) -> None:
-    """No client can create an object with a status."""
-    document.pop("status", None)
+def begin_status(document: Document, _now: datetime) -> None:
+    """No client can create an object with a status: it begins empty."""
+    document["status"] = {}
+
+
+def begin_load_balancer(document: Document, _now: datetime) -> None:
+    document["status"] = {"loadBalancer": {}}
+
+
+def begin_autoscaler_status(document: Document, _now: datetime) -> None:
+    """What either version shows of an autoscaler that no controller has looked at."""
+    found = {"currentReplicas": 0} if document["apiVersion"] == "autoscaling/v1" else CURRENT
+    document["status"] = {**found, "desiredReplicas": 0}
 
 
 def _with_status(
     default: Callable[[Document], None] = leave,
     *,
+    begin: PrepareCreate = begin_status,
     generation: bool = False,
     validate_status: ValidateUpdate = no_update_errors,
 ) -> KindRules:
     return KindRules(
         default=default,
-        prepare_create=drop_status,
+        prepare_create=begin,
         prepare_update=keep_status,
         validate_status=validate_status,
         has_generation=generation,
@@ -229,11 +243,11 @@ def slice_fields(resource_slice: Document) -> dict[str, str]:
     return {f"spec.{field}": spec.get(field, "") for field in ("nodeName", "driver")}
 
 
-def _policy(default: Callable[[Document], None]) -> KindRules:
-    """Objects of admission, which have no status or none that a client could create."""
+def _policy(default: Callable[[Document], None], begin: PrepareCreate = leave_at) -> KindRules:
+    """Objects of admission, of which most have no status."""
     return KindRules(
         default=default,
-        prepare_create=drop_status,
+        prepare_create=begin,
         prepare_update=keep_status,
         has_generation=True,
         unconditional_update=False,
@@ -250,21 +264,25 @@ RULES_BY_KIND: dict[tuple[str, str], KindRules] = {
     (ADMISSION, "MutatingAdmissionPolicy"): _policy(default_admission_policy),
     (ADMISSION, "MutatingAdmissionPolicyBinding"): _policy(default_policy_binding),
     (ADMISSION, "MutatingWebhookConfiguration"): _policy(default_webhooks),
-    (ADMISSION, "ValidatingAdmissionPolicy"): _policy(default_admission_policy),
+    (ADMISSION, "ValidatingAdmissionPolicy"): _policy(default_admission_policy, begin_status),
     (ADMISSION, "ValidatingAdmissionPolicyBinding"): _policy(default_policy_binding),
     (ADMISSION, "ValidatingWebhookConfiguration"): _policy(default_webhooks),
     ("apiregistration.k8s.io", "APIService"): KindRules(
         default=default_api_service,
-        prepare_create=drop_status,
+        prepare_create=begin_status,
         prepare_update=keep_status,
         validate=validate_api_service,
         name_errors=name_is_path_segment,
         unconditional_update=False,
         plain_finalizers=True,
     ),
-    ("autoscaling", "HorizontalPodAutoscaler"): _with_status(default_autoscaler),
+    ("autoscaling", "HorizontalPodAutoscaler"): _with_status(
+        default_autoscaler, begin=begin_autoscaler_status
+    ),
     (NETWORKING, "IPAddress"): KindRules(name_errors=name_is_address),
-    (NETWORKING, "Ingress"): _with_status(generation=True, validate_status=load_balancer_errors),
+    (NETWORKING, "Ingress"): _with_status(
+        begin=begin_load_balancer, generation=True, validate_status=load_balancer_errors
+    ),
     (NETWORKING, "IngressClass"): KindRules(default=default_ingress_class, has_generation=True),
     (NETWORKING, "NetworkPolicy"): KindRules(
         default=default_network_policy,
@@ -280,7 +298,7 @@ RULES_BY_KIND: dict[tuple[str, str], KindRules] = {
     (DEVICES, "DeviceClass"): KindRules(has_generation=True, returns_deleted=True),
     (DEVICES, "ResourceClaim"): KindRules(
         default=default_device_claim,
-        prepare_create=drop_status,
+        prepare_create=begin_status,
         prepare_update=keep_status,
         returns_deleted=True,
     ),

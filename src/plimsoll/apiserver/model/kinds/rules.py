@@ -62,6 +62,7 @@ def no_fields(_document: Document) -> dict[str, str]:
     return {}
 
 
+PrepareCreate = Callable[[Document, datetime], None]
 Prepare = Callable[[Document, Document, datetime], None]
 ValidateUpdate = Callable[[Document, Document], Iterable[FieldError]]
 
@@ -70,7 +71,7 @@ ValidateUpdate = Callable[[Document, Document], Iterable[FieldError]]
 class KindRules:
     default: Callable[[Document], None] = leave
     """Fill in what the API promises to fill in."""
-    prepare_create: Callable[[Document, datetime], None] = leave_at
+    prepare_create: PrepareCreate = leave_at
     """Reset what a client may not set: status, generation."""
     prepare_update: Prepare = leave_update
     """(new, old, now): carry over what a client may not change through this endpoint."""
@@ -96,6 +97,8 @@ class KindRules:
     """metadata.generation is 1 on create and counts changes of spec."""
     generation_stays: bool = False
     """The generation is 1 for ever: changes are not counted."""
+    counts_annotations: bool = False
+    """The generation counts changes of annotations as well."""
     counts_status: bool = False
     """The generation counts changes of the status as well: no endpoint of its own changes it."""
     unconditional_update: bool = True

@@ -133,3 +133,26 @@ def _parameters(parameters: Document | None) -> str:
         return NONE
     group = f".{parameters['apiGroup']}" if parameters.get("apiGroup") else ""
     return f"{parameters.get('kind', '')}{group}/{parameters.get('name', '')}"
+
+
+def service_range_cells(service_range: Document, now: datetime) -> list[Any]:
+    meta, spec = service_range["metadata"], service_range.get("spec", {})
+    return [
+        meta.get("name", ""),
+        ",".join(spec.get("cidrs") or ()),
+        since(meta.get("creationTimestamp"), now),
+    ]
+
+
+def address_cells(address: Document, _now: datetime) -> list[Any]:
+    """Without the age, which the real server sends as well, but names no column for."""
+    parent = address.get("spec", {}).get("parentRef")
+    return [address["metadata"].get("name", ""), NONE if parent is None else _parent(parent)]
+
+
+def _parent(reference: Document) -> str:
+    parts = (reference.get("resource", ""), reference.get("group", ""))
+    resource = ".".join(filter(None, parts)).lower()
+    return "/".join(
+        filter(None, (resource, reference.get("namespace", ""), reference.get("name", "")))
+    )

@@ -14,11 +14,14 @@ from plimsoll.apiserver.model.custom.served_kind import CustomResource
 from plimsoll.apiserver.model.definitions import PrinterColumn, definitions
 from plimsoll.apiserver.model.printing import (
     access,
+    admission,
+    autoscaling,
     cluster,
     devices,
     events,
     networking,
     pods,
+    requests,
     storage,
     workloads,
 )
@@ -27,6 +30,9 @@ from plimsoll.apiserver.model.printing.ages import since
 IncludeObject = Literal["Metadata", "None", "Object"]
 Version = Literal["v1", "v1beta1"]
 Printer = Callable[[Document, datetime], list[Any]]
+
+ADMISSION = "admissionregistration.k8s.io"
+FLOW_CONTROL = "flowcontrol.apiserver.k8s.io"
 
 _PRINTERS: dict[tuple[str, str], Printer] = {
     ("", "configmaps"): cluster.config_map_cells,
@@ -42,12 +48,18 @@ _PRINTERS: dict[tuple[str, str], Printer] = {
     ("", "resourcequotas"): cluster.quota_cells,
     ("", "secrets"): cluster.secret_cells,
     ("", "services"): networking.service_cells,
+    (ADMISSION, "mutatingwebhookconfigurations"): admission.webhooks_cells,
+    (ADMISSION, "validatingadmissionpolicies"): admission.policy_cells,
+    (ADMISSION, "validatingadmissionpolicybindings"): admission.policy_binding_cells,
+    (ADMISSION, "validatingwebhookconfigurations"): admission.webhooks_cells,
+    ("apiregistration.k8s.io", "apiservices"): requests.api_service_cells,
     ("apiextensions.k8s.io", "customresourcedefinitions"): cluster.custom_resource_definition_cells,
     ("apps", "controllerrevisions"): workloads.controller_revision_cells,
     ("apps", "daemonsets"): workloads.daemon_set_cells,
     ("apps", "deployments"): workloads.deployment_cells,
     ("apps", "replicasets"): workloads.replica_set_cells,
     ("apps", "statefulsets"): workloads.stateful_set_cells,
+    ("autoscaling", "horizontalpodautoscalers"): autoscaling.autoscaler_cells,
     ("batch", "cronjobs"): workloads.cron_job_cells,
     ("batch", "jobs"): workloads.job_cells,
     (
@@ -57,9 +69,13 @@ _PRINTERS: dict[tuple[str, str], Printer] = {
     ("coordination.k8s.io", "leases"): cluster.lease_cells,
     ("discovery.k8s.io", "endpointslices"): networking.endpoint_slice_cells,
     ("events.k8s.io", "events"): events.new_event_cells,
+    (FLOW_CONTROL, "flowschemas"): requests.flow_schema_cells,
+    (FLOW_CONTROL, "prioritylevelconfigurations"): requests.priority_level_cells,
     ("networking.k8s.io", "ingressclasses"): networking.ingress_class_cells,
     ("networking.k8s.io", "ingresses"): networking.ingress_cells,
+    ("networking.k8s.io", "ipaddresses"): networking.address_cells,
     ("networking.k8s.io", "networkpolicies"): networking.network_policy_cells,
+    ("networking.k8s.io", "servicecidrs"): networking.service_range_cells,
     ("node.k8s.io", "runtimeclasses"): cluster.runtime_class_cells,
     ("policy", "poddisruptionbudgets"): workloads.disruption_budget_cells,
     ("rbac.authorization.k8s.io", "clusterrolebindings"): access.role_binding_cells,

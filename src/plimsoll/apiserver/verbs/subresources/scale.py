@@ -24,7 +24,10 @@ from plimsoll.apiserver.verbs.write_request import AnswerWhenDurable, WriteReque
 
 async def answer_get_scale(request: ReadRequest) -> Answer:
     view = request.view(scale_kind())
-    return await record_answer(request, scale_record(request.kind, get(request)), view)
+    kind, workload = request.kind, get(request)
+    if kind.custom is not None and kind.custom.scale is not None:
+        custom_scale.check_is_set(kind.custom.scale, shown(kind, workload))
+    return await record_answer(request, scale_record(kind, workload), view)
 
 
 def answer_update_scale(request: WriteRequest) -> AnswerWhenDurable:

@@ -21,9 +21,9 @@ CONDITIONS = "status.conditions"
 CERTIFICATE = "status.certificate"
 
 
-def drop_status(request: Document, _now: datetime) -> None:
+def begin_status(request: Document, _now: datetime) -> None:
     """No client can create a request that is approved already."""
-    request.pop("status", None)
+    request["status"] = {}
 
 
 def record_requester(request: Document, requester: Document) -> None:
@@ -137,7 +137,7 @@ def signer_field(request: Document) -> dict[str, str]:
 
 
 RULES = KindRules(
-    prepare_create=drop_status,
+    prepare_create=begin_status,
     prepare_update=keep_request_and_status,
     prepare_status=prepare_status,
     validate_status=status_errors,

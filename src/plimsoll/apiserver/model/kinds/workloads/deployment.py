@@ -122,4 +122,6 @@ RULES = KindRules(
     validate_status=validate_status,
     warnings=changed_template_warnings,
     has_generation=True,
+    # They are copied to the replica sets.
+    counts_annotations=True,
 )
