@@ -1,8 +1,8 @@
 """What the processes of a simulation log: bugs for its verdict, everything for readers.
 
-A loop that fails is logged with what it raised, and started again: nobody outside would notice. So
-an error that is logged together with an exception counts as a bug of the process. Errors without
-one tell of what administrators have to mend.
+A loop that fails is logged with what it raised, and started again, so that no invariant would fail.
+An error that is logged together with an exception therefore counts as a bug of the process. Errors
+without one tell of what administrators have to mend.
 """
 
 import logging

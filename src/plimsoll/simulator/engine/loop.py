@@ -331,7 +331,7 @@ PAST_THE_LOOP = frozenset(
         "subprocess.Popen",
     }
 )
-"""What the interpreter announces right before it does it, whoever asks for it."""
+"""What the interpreter announces right before it does it, also when a library asks for it."""
 
 
 def _audit(event: str, _arguments: tuple[object, ...]) -> None:

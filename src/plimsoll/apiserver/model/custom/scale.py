@@ -8,7 +8,7 @@ from plimsoll.apiserver.model.custom.json_paths import find_value, simple_names
 from plimsoll.apiserver.model.kinds.workloads.scale import SHOWN_METADATA, scale_errors
 from plimsoll.apiserver.model.status import ApiError, bad_request, invalid
 
-UNSET = -1
+UNSET = -(2**31)
 """What a write finds in the place of a number that is not set, and may not leave there."""
 
 
