@@ -23,9 +23,10 @@ forbid_services() {
     printf '#!/bin/sh\nexit 101\n' >"$policy" && chmod 755 "$policy"
 }
 
-# Another program may be installing packages just now.
-apt() { apt-get -o DPkg::Lock::Timeout=300 --quiet "$@" >/dev/null 2>&1; }
+# Another program may be installing packages just now, or have been killed while it did.
+apt() { told=$(apt-get -o DPkg::Lock::Timeout=300 --quiet "$@" 2>&1); }
 install() { apt install --yes --no-install-recommends $missing; }
+finish_interrupted() { dpkg --configure --pending >/dev/null 2>&1; }
 
 if [ -n "$missing" ]; then
     if [ "$(id -u)" -ne 0 ] || ! command -v apt-get >/dev/null; then
@@ -34,8 +35,8 @@ if [ -n "$missing" ]; then
         echo "installing$missing" >&2
         export DEBIAN_FRONTEND=noninteractive
         forbid_services
-        install || { apt update; install; } ||
-            echo "could not install$missing" >&2
+        install || { finish_interrupted; apt update; install; } ||
+            { echo "could not install$missing:"; echo "$told" | tail -n 3; } >&2
     fi
 fi
 

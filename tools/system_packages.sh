@@ -13,8 +13,9 @@ if [ "$(id -u)" -ne 0 ] || ! command -v apt-get >/dev/null; then
 fi
 echo "installing$missing" >&2
 export DEBIAN_FRONTEND=noninteractive
-# Another program may be installing packages just now.
-apt() { apt-get -o DPkg::Lock::Timeout=300 --quiet "$@" >/dev/null 2>&1; }
+# Another program may be installing packages just now, or have been killed while it did.
+apt() { told=$(apt-get -o DPkg::Lock::Timeout=300 --quiet "$@" 2>&1); }
 install() { apt install --yes --no-install-recommends $missing; }
-install || { apt update; install; } ||
-    echo "could not install$missing; the tests that need them are skipped" >&2
+finish_interrupted() { dpkg --configure --pending >/dev/null 2>&1; }
+install || { finish_interrupted; apt update; install; } ||
+    { echo "could not install$missing; tests that need them are skipped:"; echo "$told" | tail -n 3; } >&2
