@@ -184,9 +184,11 @@ def network_of(settings: NodeProcessSettings, name: str) -> IPv4Network:
             return IPv4Network(settings.pod_cidr)
         except ValueError as error:
             raise ConfigError(f"--pod-cidr: {error}") from error
-    pieces = list(POD_ADDRESSES.subnets(new_prefix=ADDRESSES_PER_NODE))
-    number = int.from_bytes(sha256(name.encode()).digest()[:4], "big")
-    return pieces[number % len(pieces)]
+    pieces = 1 << (ADDRESSES_PER_NODE - POD_ADDRESSES.prefixlen)
+    number = int.from_bytes(sha256(name.encode()).digest()[:4], "big") % pieces
+    # Each piece begins where the one before it ends: there are too many to list for one.
+    first = POD_ADDRESSES[number << (POD_ADDRESSES.max_prefixlen - ADDRESSES_PER_NODE)]
+    return IPv4Network((first, ADDRESSES_PER_NODE))
 
 
 def real_node(settings: NodeProcessSettings) -> dict[str, ServedNode]:
