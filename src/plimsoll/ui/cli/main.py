@@ -1,10 +1,10 @@
 """The `plimsoll` command. Commands are loaded when they are called for: starting stays quick."""
 
+import gc
 import importlib
 import os
 import signal
 import sys
-from importlib.metadata import version
 
 import click
 
@@ -43,11 +43,12 @@ class LazyGroup(click.Group):
             command: click.Command = getattr(importlib.import_module(module), name)
         except KeyboardInterrupt:  # loading takes most of the first second
             sys.exit(INTERRUPTED)
+        _collect_from_now_on()
         return command
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(version("plimsoll"), prog_name="plimsoll")
+@click.version_option(package_name="plimsoll", prog_name="plimsoll")
 def cli() -> None:
     """Volume scheduling for Kubernetes that knows topology and capacity.
 
@@ -57,10 +58,20 @@ def cli() -> None:
 
 def main() -> None:
     leave_forks_alone()
+    # Until the command is loaded: what is loaded stays, and each search for garbage would look at
+    # all of it again, which takes as long as some hundred modules.
+    gc.disable()
     try:
         cli(prog_name="plimsoll")
     finally:
         _give_up_unread_output()
+
+
+def _collect_from_now_on() -> None:
+    """Search for garbage, but not among what was loaded; a test's own search is left as it is."""
+    if not gc.isenabled():
+        gc.freeze()
+        gc.enable()
 
 
 def _give_up_unread_output() -> None:
