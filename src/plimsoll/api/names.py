@@ -1,4 +1,4 @@
-"""Which names the API accepts, and the sentences it refuses others with."""
+"""Which names the API accepts, and the messages with which it refuses others."""
 
 import re
 

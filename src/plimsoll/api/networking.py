@@ -1,4 +1,4 @@
-"""What is behind services: EndpointSlices, and the older Endpoints."""
+"""The addresses behind services: EndpointSlices, and the older Endpoints."""
 
 from plimsoll.api.meta import ApiObject, ApiStruct
 

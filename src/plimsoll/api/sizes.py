@@ -1,4 +1,4 @@
-"""Sizes as people give them to a program: with a unit, always.
+"""Sizes as users give them to a program: always with a unit.
 
 A bare number is bytes in the API, where programs write it. On a command line it is a forgotten
 unit, and `500m` is half a byte: both are refused.

@@ -1,8 +1,9 @@
-"""What processes note for those that come after them, as Leases with the content in an annotation.
+"""Records that a process stores for the next one after a crash: Leases with the content in an
+annotation.
 
 Leases, since the role of csi-provisioner's manifests lets it write them, and config maps not. One
 process writes a record, always on the version that it knows; others read it by its label. What
-another hand has written there is read without harm.
+another program has written there is read without harm.
 """
 
 import base64

@@ -1,4 +1,5 @@
-"""What every process has around its work: a connection, an election, pages, signals.
+"""The shell of every process around its work: a connection, an election, pages of health and
+metrics, signals.
 
 A process connects (`connected`), serves its pages and works until a signal ends it
 (`run_until_signalled`). One that works through loops does so through `LoopProcess`: of several

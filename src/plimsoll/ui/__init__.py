@@ -1,1 +1,1 @@
-"""Where people look in: the command line."""
+"""The user interface: the command line, the only package that prints."""

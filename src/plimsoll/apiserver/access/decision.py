@@ -1,4 +1,4 @@
-"""What an authorizer says."""
+"""The decision of an authorizer: whether the request is allowed, and why."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""The objects of the cluster, as far as who asks or what they may do depends on them."""
+"""The interface by which authenticators and authorizers read the objects of the cluster."""
 
 from collections.abc import Iterator, Mapping
 from typing import Protocol

@@ -1,1 +1,3 @@
-"""Who asked for what: `policy` says how much is told, `trail` tells it, `log_file` keeps it."""
+"""The audit log: which user asked for what. `policy` says how much of a request is written, `trail`
+follows the request and writes its entries, `log_file` brings them to the disk.
+"""

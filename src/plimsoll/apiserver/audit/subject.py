@@ -1,4 +1,4 @@
-"""What an audit policy looks at: who asks, with which verb, for what."""
+"""What an audit policy decides by: the user, the verb, and the resource of a request."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,6 @@
-"""What the server answers, before it is known how the answer travels."""
+"""Answers of the server as values: a status, headers, and a body or a stream. The HTTP side and the
+in-process transport each send them in their own way.
+"""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable

@@ -1,4 +1,4 @@
-"""How the API says no: Status documents, and the exception that carries one to the edge."""
+"""Refusals of the API: Status documents, and the exception that carries one to the edge."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""What is durable, for those who decide who asks and what they may do."""
+"""The objects that are on the disk, as authenticators and authorizers read them."""
 
 from collections.abc import Iterator
 

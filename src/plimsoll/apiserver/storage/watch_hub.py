@@ -1,4 +1,4 @@
-"""Sends durable changes to those who watch, each through a buffer of its own.
+"""Sends durable changes to all watchers, each through a buffer of its own.
 
 The server waits for no watcher: one whose buffer overflows is cut off and has to list again.
 """

@@ -1,4 +1,5 @@
-"""What the server itself keeps in the cluster, as far as clients rely on it for who may do what.
+"""Objects about identity and rights that the server itself creates and keeps as they have to be:
+roles, service accounts, tokens, certificates.
 
 `own_writes.py` is how it writes; `keeper.py` calls the others when something changes.
 """

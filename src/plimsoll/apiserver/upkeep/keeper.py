@@ -1,4 +1,4 @@
-"""Calls those who keep objects of the cluster, once at the start and after every change."""
+"""Calls the keepers of the server's own objects, once at the start and after every change."""
 
 import asyncio
 import logging

@@ -1,4 +1,4 @@
-"""What the scheduler itself said of a pod, or that it does not run.
+"""What the events of the scheduler say about a pod, or that no scheduler runs.
 
 `explain` judges by the scheduler's rules, but schedulers know more than it does: other plugins,
 what they remember, what the API server answered. Where it finds nothing wrong and the scheduler

@@ -1,4 +1,4 @@
-"""The story of a pod whose volumes are made together: what is held, refused and given back.
+"""A pod whose volumes are provisioned together: which of them are held, refused and given back.
 
 Told from records: the group that the scheduler keeps, and the intents of provisioners. No other
 object has it: a volume that is held back is recorded nowhere else, and one that was given back

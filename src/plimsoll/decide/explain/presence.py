@@ -1,4 +1,4 @@
-"""Whether a process that should act does run, as far as a lease can tell.
+"""Whether the process that should act is running, as far as a lease can tell.
 
 A lease that runs out proves that no process renews it. Without a lease nothing is known: many
 provisioners run alone and hold none.

@@ -1,4 +1,5 @@
-"""Holds: the volumes of a pod with several claims are made first, and recorded when all are there.
+"""Holds: the volumes of a pod with several claims are provisioned first, and recorded when all are
+there.
 
 The scheduler writes a hold on each claim together with the selected node, and is the only one that
 takes either of them off again. A provisioner that takes part makes the volume, says so in its

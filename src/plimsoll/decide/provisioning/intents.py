@@ -1,4 +1,4 @@
-"""Intents: what is stored before a driver is asked to make a volume, so that none is lost sight of.
+"""Intents: what a provisioner stores before it calls CreateVolume, so that no volume is forgotten.
 
 An intent is a Lease that says which volume the driver is about to be asked for, with the whole
 request. It goes when the volume is recorded, or when the driver has said that there is none. The

@@ -1,4 +1,4 @@
-"""What users are told of a rollback: events, and what is written on the claim that comes after."""
+"""Events about a rollback, and the annotations of the claim that is created again."""
 
 from collections.abc import Sequence
 from enum import StrEnum

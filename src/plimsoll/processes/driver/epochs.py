@@ -1,4 +1,4 @@
-"""A leader that was followed by another one changes nothing any more, however late its call comes.
+"""Refuses calls of a leader that another one has followed, however late they arrive.
 
 The newest epoch of each lease is in the ledger before the first call of that epoch is carried out,
 so that a driver that was started again refuses the same calls. All sockets of a driver share its

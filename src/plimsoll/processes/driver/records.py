@@ -1,4 +1,4 @@
-"""What the driver knows of volumes, snapshots, leaders and fences; the ledger keeps it."""
+"""Records of the driver about volumes, snapshots, leaders and fences; the ledger keeps them."""
 
 from collections.abc import Mapping
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""Whom a provisioner talks to: the API server, at a rate for each purpose, and the driver."""
+"""Clients of a provisioner: for the API server, at a rate for each purpose, and for the driver."""
 
 import asyncio
 from collections.abc import Coroutine

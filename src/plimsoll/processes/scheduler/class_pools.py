@@ -1,4 +1,6 @@
-"""Says so when a class describes its pool in a way that makes no sense: it is ignored then."""
+"""Logs a warning when a class describes its pool in a way that makes no sense; the scheduler then
+ignores the description.
+"""
 
 import logging
 

@@ -1,4 +1,4 @@
-"""Says so when a class or a pod asks for a placement of volumes that cannot be read.
+"""Tells users when a class or a pod asks for a placement of volumes that cannot be parsed.
 
 The annotation is ignored then, and nothing fails; without an event a user would wait in vain for
 its effect.

@@ -1,4 +1,4 @@
-"""Who asked a driver for the volumes that it has, by their names.
+"""Which process asked a driver for each of its volumes, by their names.
 
 A name may be used again: csi-provisioner, in our place, asks for the name of a volume that ours has
 made and given back. What was asked before the deletion says nothing of the next volume.

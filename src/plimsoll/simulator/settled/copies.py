@@ -1,4 +1,6 @@
-"""What must have come about of snapshots, restored and cloned claims, and growth."""
+"""Snapshots, restored and cloned claims, and growth some time after the last fault: each has come
+to its end.
+"""
 
 from collections.abc import Iterator, Mapping
 

@@ -1,4 +1,4 @@
-"""Everything that must have come about once nothing has gone wrong for a while."""
+"""All checks of a cluster some time after the last fault."""
 
 from plimsoll.simulator.cluster.simulated_cluster import SimulatedCluster
 from plimsoll.simulator.invariants import Invariant

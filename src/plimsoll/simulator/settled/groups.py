@@ -1,4 +1,4 @@
-"""Groups and holds once nothing has gone wrong for a while: none outlives what it is for."""
+"""Groups and holds some time after the last fault: none outlives what it is for."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""Rollbacks once nothing has gone wrong for a while: each has ended, or waits for a pod."""
+"""Rollbacks some time after the last fault: each has ended, or waits for a pod."""
 
 from plimsoll.api.core import Lease
 from plimsoll.api.registry import Document

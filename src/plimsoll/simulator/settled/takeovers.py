@@ -1,4 +1,4 @@
-"""Takeovers once nothing has gone wrong for a while: what can be given back is given back."""
+"""Takeovers some time after the last fault: what can be given back is given back."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""Something that is not as it has to be in a cluster where nothing has gone wrong for a while."""
+"""One finding of these checks: an object that is not as it has to be after the last fault."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""What a story takes for granted: where it does not hold, the story ends."""
+"""Expectations that every story has of its cluster: where one does not hold, the story fails."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""What the tour puts into its cluster."""
+"""The objects that the tour creates in its cluster."""
 
 from plimsoll.api.registry import Document
 

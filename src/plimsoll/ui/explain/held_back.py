@@ -1,4 +1,4 @@
-"""The story of volumes that are made together, as a document and as text."""
+"""What became of volumes that are provisioned together, as a document and as text."""
 
 from plimsoll.api.meta import wire_time
 from plimsoll.api.registry import Document

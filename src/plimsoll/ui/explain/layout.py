@@ -1,4 +1,4 @@
-"""Tables, and texts that others wrote, as a terminal can show them."""
+"""Tables, and texts from other programs, as a terminal can show them."""
 
 from collections.abc import Iterable
 from datetime import timedelta

@@ -1,4 +1,6 @@
-"""What is told beside an explanation, and the objects that it was seen in."""
+"""Facts that are shown beside an explanation: ages of objects, policies of schedulers, remarks,
+remedies.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

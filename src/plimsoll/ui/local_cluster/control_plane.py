@@ -2,9 +2,8 @@
 
 Controller, scheduler and provisioners reach the server without a network between, each as the user
 that it would be as a process, and go through the same authorization, admission and validation as
-every other client. The drivers are reached over
-their sockets. A part that fails is started again by itself. When the server fails, the process
-ends: no part can do anything without it.
+every other client. The drivers are reached over their sockets. A part that fails is started again
+by itself. When the server fails, the process ends: no part can do anything without it.
 """
 
 import asyncio

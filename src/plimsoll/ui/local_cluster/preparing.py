@@ -1,4 +1,6 @@
-"""What the API server of a local cluster is told before anything else runs on it."""
+"""Prepares the API server of a local cluster: its classes, drivers and roles, and the credentials
+of all parts, before any other part runs.
+"""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

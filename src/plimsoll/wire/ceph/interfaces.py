@@ -1,4 +1,5 @@
-"""What is called of Ceph's modules `rados` and `rbd`: Debian's, or ours by ctypes.
+"""Functions of Ceph's modules `rados` and `rbd` that Plimsoll calls: Debian's modules, or ours
+by ctypes.
 
 Debian's carry no types. Everything else in this package is checked against these, and so are those
 in `ctypes_bindings`. Names and meanings are those of Debian's modules.

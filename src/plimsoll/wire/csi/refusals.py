@@ -1,4 +1,4 @@
-"""How a driver says no: one function for each status that CSI gives a meaning to.
+"""Refusals of a driver: one function for each status that CSI gives a meaning to.
 
 The texts reach users through events, so they name the object and the remedy, and hold no secret.
 """

@@ -1,1 +1,1 @@
-"""What is asked of pods that are resized in place, and of their nodes."""
+"""Plugins that check requests to resize a pod in place: against the pod, and against its node."""

@@ -1,1 +1,1 @@
-"""What clients are told beside an answer: deprecated kinds, fields that are not enforced."""
+"""Warnings that clients get beside an answer: deprecated kinds, fields that are not enforced."""

@@ -1,4 +1,5 @@
-"""What is stored and means nothing here yet, told to clients beside the answer (Warning headers).
+"""Fields that the server stores and does not enforce yet: clients are warned beside the answer
+(Warning headers).
 
 No user should rely on a policy that is only stored. Each entry of the tables goes away with the
 code that makes the promise true. Pure: documents in, sentences out.

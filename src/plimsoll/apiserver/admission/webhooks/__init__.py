@@ -1,5 +1,7 @@
-"""Webhooks that admit writes: `configuration` says which are asked, `steps` asks them in order.
+"""Admission webhooks: `configuration` finds the webhooks that a write has to pass, `steps` calls
+them in order.
 
-Nothing here waits: what was answered is looked up in `calls`, and what was not stops the decision,
-which is made again once the answer is there.
+No code here waits. A step looks up in `calls` what a webhook has answered to the request. If it has
+not been called yet, the decision stops, the server calls the webhook, and the decision is made
+again with the answer.
 """

@@ -1,4 +1,4 @@
-"""What webhooks have answered to one request, and what they have yet to be asked."""
+"""The calls of webhooks for one request: those that were answered, and those still to be made."""
 
 from dataclasses import dataclass, field
 from typing import Protocol

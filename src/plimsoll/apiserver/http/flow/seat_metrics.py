@@ -1,4 +1,4 @@
-"""What is known of the seats, under kube-apiserver's names."""
+"""Metrics of seats and of their queues, under kube-apiserver's names."""
 
 from collections.abc import Iterator, Mapping
 

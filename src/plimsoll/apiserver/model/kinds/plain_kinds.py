@@ -1,4 +1,4 @@
-"""Kinds that are stored and shown, but that nothing in Plimsoll acts upon.
+"""Kinds that the server stores and shows, and that no part of Plimsoll acts upon.
 
 They get their defaults, because people see those with kubectl, and the checks of names and
 metadata; their contents are taken as they are.

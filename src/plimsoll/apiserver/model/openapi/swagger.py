@@ -1,4 +1,4 @@
-"""OpenAPI v2, as older clients ask for it: one document for everything that is served.
+"""OpenAPI v2, as older clients ask for it: one document for all resources of the server.
 
 Made from the v3 documents, of which it is another spelling. It is large: build it once, and not
 where anything waits.

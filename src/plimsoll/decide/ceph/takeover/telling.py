@@ -1,4 +1,4 @@
-"""What is written on nodes and told to people of takeovers: from decisions to plans."""
+"""Turns decisions about takeovers into plans: labels of nodes, the map, and events for users."""
 
 from collections.abc import Iterable
 from enum import StrEnum

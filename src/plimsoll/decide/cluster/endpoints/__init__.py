@@ -1,1 +1,1 @@
-"""What is behind services: `slices` decides EndpointSlices, `subsets` the older Endpoints."""
+"""The addresses behind services: `slices` decides EndpointSlices, `subsets` the older Endpoints."""

@@ -1,4 +1,4 @@
-"""Parameters of a class: which are for the driver, and which for us.
+"""Parameters of a class: which are for the driver, and which for the provisioner.
 
 Keys under `csi.storage.k8s.io/` are instructions to provisioners and do not reach the driver. One
 that is not known there is a mistake, and no volume is provisioned with it.

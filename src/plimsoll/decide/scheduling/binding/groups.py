@@ -1,4 +1,4 @@
-"""Groups: the volumes of a pod with several claims are made together, or not at all.
+"""Groups: the volumes of a pod with several claims are provisioned together, or not at all.
 
 The scheduler notes the group in a Lease before it selects a node. Each claim whose provisioner
 takes part gets a hold with the node (see `decide.provisioning.holds`): its volume is made, and not

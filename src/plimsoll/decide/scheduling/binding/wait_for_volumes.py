@@ -1,4 +1,5 @@
-"""Whether the volumes of a pod are bound by now, whether to wait, or to give up and start anew.
+"""Whether the volumes of a pod are bound, or the scheduler waits for them, or it gives up and tries
+the pod again.
 
 Asked whenever something changes that has to do with the pod, and answered from what the watch has
 shown: assumptions would only confirm themselves.

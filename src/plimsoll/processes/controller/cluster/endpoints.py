@@ -1,4 +1,4 @@
-"""Writes what is behind services: `decide.cluster.endpoints` for each."""
+"""Writes the Endpoints and EndpointSlices of services: `decide.cluster.endpoints` for each."""
 
 from collections.abc import Iterable
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""What a backend must do. All rules of CSI itself are above this line, in the services.
+"""The interface of a backend. The services in front of it keep all rules of CSI itself.
 
 The services promise: calls for one volume, or one snapshot, never overlap. What the backend is to
 make is recorded as `Making` before, with the capacity it takes; what it is to remove is recorded as

@@ -1,4 +1,4 @@
-"""What a backend does besides, if its domains can be taken over.
+"""The interface of backends whose domains can be taken over.
 
 The services record a fence before the backend is asked for it, and let no volume be attached,
 staged or published in the domain from then on. Of the nodes that the driver itself serves they take

@@ -1,4 +1,6 @@
-"""What the services of one node share, and what they ask about a volume on that node."""
+"""What the modules of the node service share, and the questions that they have about a volume on
+their node.
+"""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager

@@ -1,4 +1,4 @@
-"""One attempt to have a volume made: it is stored that the driver is asked, then it is asked."""
+"""One attempt to provision a volume: its intent is stored first, then the driver is called."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace

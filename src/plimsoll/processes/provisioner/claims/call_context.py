@@ -1,4 +1,4 @@
-"""What everything that has volumes made, recorded and deleted for claims works with."""
+"""What the modules of this package work with: tools of the loop, the driver, intents and caches."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,6 @@
-"""Stores volumes that were made, again and again until they are stored, without another call."""
+"""Records volumes that the driver has created, again and again until the API has taken them,
+without another call to the driver.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace

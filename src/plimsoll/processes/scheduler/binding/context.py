@@ -1,4 +1,4 @@
-"""What everything that binds volumes and pods works with."""
+"""What the modules of this package work with: the client, the enactor, the state, time limits."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,4 +1,5 @@
-"""Makes the volumes of a pod together: holds them back until all are there, or has them undone.
+"""Has the volumes of a pod provisioned together: holds them back until all are there, or has them
+deleted again.
 
 One binding works on a group at a time. A group that no binding works on, because the scheduler was
 restarted or the pod went away, is settled beside: before the commit point it is undone, after it

@@ -1,4 +1,4 @@
-"""What is called of Ceph's module `cephfs`: Debian's, or ours by ctypes."""
+"""Functions of Ceph's module `cephfs` that Plimsoll calls: Debian's module, or ours by ctypes."""
 
 from collections.abc import Mapping
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""What of ceph-csi's volumes and snapshots this driver leaves alone, and how it says so."""
+"""Volumes and snapshots of ceph-csi that this driver does not change, and the message for each."""
 
 from typing import NoReturn
 

@@ -1,4 +1,4 @@
-"""What each way to show a volume at a path can do."""
+"""The interface of mounting: what each way to show a volume at a path implements."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

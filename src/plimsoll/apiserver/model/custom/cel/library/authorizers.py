@@ -1,7 +1,7 @@
 """What a user may do, asked by an expression: `authorizer.group('').resource('pods').check(…)`.
 
-Who answers is told from outside: a function of a question. Only the expressions of policies have an
-authorizer to ask.
+The caller hands in the function that answers. Only the expressions of policies have an authorizer
+to ask.
 """
 
 from collections.abc import Callable

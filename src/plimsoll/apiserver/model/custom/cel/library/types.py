@@ -1,5 +1,6 @@
-"""How a method says that a value is not of its type: another method of its name may know it. And
-how a function says whether a text can be read as what it is about.
+"""How methods and functions of the language refuse values. A method raises TypeError for a value of
+another type, because another method of the same name may take it. A function such as `isIP` says
+whether a text can be parsed.
 """
 
 from collections.abc import Callable
