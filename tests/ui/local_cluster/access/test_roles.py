@@ -19,6 +19,7 @@ PROVISIONER, NODE = identities.provisioner("local.plimsoll.dev"), identities.nod
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/{}/leases"
 SECRETS = "/api/v1/namespaces/{}/secrets"
 CLAIMS = "/api/v1/persistentvolumeclaims"
+SNAPSHOTS = "/apis/snapshot.storage.k8s.io/v1/namespaces/default/volumesnapshots"
 ROLES = f"{RBAC}/clusterroles"
 
 
@@ -98,6 +99,18 @@ async def test_a_provisioner_reads_secrets_by_name_in_its_own_namespace_alone(ap
     provisioner = part(api, PROVISIONER)
     assert (await provisioner.ask("GET", f"{SECRETS.format(NAMESPACE)}/s")).status == 404
     assert (await provisioner.ask("GET", f"{SECRETS.format('default')}/s")).status == 403
+
+
+async def test_a_provisioner_keeps_a_snapshot_while_a_volume_is_restored_from_it(api: Api) -> None:
+    """It replaces the object, as csi-provisioner does."""
+    source = {"source": {"persistentVolumeClaimName": "data"}}
+    monday = {"metadata": {"name": "monday"}, "spec": source}
+    held = (await api.ask("POST", SNAPSHOTS, monday)).document
+    held["metadata"]["finalizers"] = ["example.com/source"]
+
+    reply = await part(api, PROVISIONER).ask("PUT", f"{SNAPSHOTS}/monday", held)
+
+    assert reply.status == 200
 
 
 async def test_roles_of_an_older_version_get_the_rules_of_this_one(api: Api) -> None:

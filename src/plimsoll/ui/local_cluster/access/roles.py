@@ -77,7 +77,8 @@ PROVISIONER_RULES = (
     _rule("", ["events"], ["list"]),
     _rule("", ["nodes"], READ),
     _rule("storage.k8s.io", ["csinodes", "volumeattachments", "volumeattributesclasses"], READ),
-    _rule(SNAPSHOTS, ["volumesnapshots", "volumesnapshotcontents"], READ),
+    _rule(SNAPSHOTS, ["volumesnapshots"], [*READ, "update"]),
+    _rule(SNAPSHOTS, ["volumesnapshotcontents"], READ),
 )
 PROVISIONER_RULES_AT_HOME = (
     _rule("coordination.k8s.io", ["leases"], RECORDS),
