@@ -6,17 +6,14 @@ import ctypes
 import gc
 import logging
 import resource
-import socket
-import ssl
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
 
-import uvicorn
 import yaml
 
 from plimsoll.apiserver.access.authorizer import (
@@ -36,10 +33,7 @@ from plimsoll.apiserver.definition_cleanup import DefinitionCleanup
 from plimsoll.apiserver.first_objects import create_first_objects
 from plimsoll.apiserver.http.app import AsgiApp
 from plimsoll.apiserver.http.certificates import ServerCredentials, load_or_create, private_write
-from plimsoll.apiserver.http.connections import ConnectionLimits
-from plimsoll.apiserver.http.handshakes import HandshakeLimits, TlsListener
 from plimsoll.apiserver.http.identity import Authenticator
-from plimsoll.apiserver.http.protocol import BoundedProtocol
 from plimsoll.apiserver.http.renewal import keep_current
 from plimsoll.apiserver.metrics import ServerMetrics
 from plimsoll.apiserver.model.kinds.networking.service_network import ServiceNetwork
@@ -64,6 +58,14 @@ from plimsoll.apiserver.upkeep.keeper import Keeper, Upkeep
 from plimsoll.apiserver.upkeep.root_certificates import RootCertificates
 from plimsoll.apiserver.upkeep.token_secrets import TokenSecrets
 from plimsoll.apiserver.upkeep.token_tracking import TokenTracking
+from plimsoll.apiserver.web_server import (
+    LOOPBACK,
+    WebServer,
+    listening,
+    started,
+    stopped,
+    web_config,
+)
 from plimsoll.runtime.blocking import Blocking
 from plimsoll.runtime.clock import Clock, SystemClock
 from plimsoll.runtime.ids import Ids, system_ids
@@ -72,19 +74,12 @@ from plimsoll.wire.webhooks.on_demand import WebhooksOnDemand
 
 log = logging.getLogger(__name__)
 
-LOOPBACK = "127.0.0.1"
-BACKLOG = 1024
 LINE_GONE = "the line identity is taken out of the file of --encryption-key-file"
-KEEP_ALIVE_SECONDS = 120
-STOP_SECONDS = 5
 TURN_SECONDS = 0.002
 """How long large requests, which a thread works on, may keep the event loop waiting."""
 RETURNED_BYTES = 128 * 1024
 _MMAP_THRESHOLD = -3
 """The name that glibc's malloc.h has for it."""
-HANDSHAKES = HandshakeLimits()
-FAREWELL_SECONDS = 1
-"""How long clients have to say goodbye; some never do, and the server does not wait for them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -223,47 +218,6 @@ async def _drain(revisions: Revisions, tasks: Tasks) -> None:
     await asyncio.gather(last, return_exceptions=True)
 
 
-class _Uvicorn(uvicorn.Server):
-    """Signals and handshakes are this module's business."""
-
-    def __init__(self, config: uvicorn.Config, clock: Clock) -> None:
-        super().__init__(config)
-        self._clock = clock
-
-    @contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        yield
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await self.lifespan.startup()
-        context = self.config.ssl
-        if context is None:
-            raise ValueError("connections without TLS are not served")
-        listeners = [
-            TlsListener(
-                listener, context, self._make_protocol, limits=HANDSHAKES, clock=self._clock
-            )
-            for listener in sockets or ()
-        ]
-        self.servers = listeners  # type: ignore[assignment]  # closed and waited for, no more
-        self.started = True
-
-    def _make_protocol(self) -> asyncio.Protocol:
-        return self.config.http_protocol_class(  # type: ignore[call-arg]  # one of uvicorn's
-            config=self.config,
-            server_state=self.server_state,
-            app_state=self.lifespan.state,
-        )
-
-
-def _listen(port: int) -> socket.socket:
-    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    listener.bind((LOOPBACK, port))
-    listener.listen(BACKLOG)
-    return listener
-
-
 def kubeconfig(url: str, credentials: ServerCredentials) -> str:
     authority = base64.b64encode(credentials.authority.read_bytes()).decode()
     config = {
@@ -302,7 +256,7 @@ async def serving(settings: ApiServerSettings) -> AsyncIterator[ServingSockets]:
     """The whole process but its signals: a server that answers on a loopback port."""
     settings.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     credentials = load_or_create(settings.data_dir / "pki", settings.clock.now())
-    with _listen(settings.port) as listener:
+    with listening(settings.port) as listener:
         made = make_server(
             _opened_store(settings),
             settings.clock,
@@ -328,21 +282,21 @@ async def serving(settings: ApiServerSettings) -> AsyncIterator[ServingSockets]:
             # Before the first answer: a client that finds the server ready finds the file as well.
             _write_kubeconfig(settings, url, credentials)
             app = AsgiApp(made, settings.clock, made.cluster.authenticator)
-            web = _Uvicorn(_web_config(app, credentials), settings.clock)
+            web = WebServer(web_config(app, credentials), settings.clock)
             task = asyncio.ensure_future(web.serve(sockets=[listener]))
             renewal = asyncio.ensure_future(_renew(settings, url, web))
             expiry = asyncio.ensure_future(EventExpiry(made.cluster, settings.event_ttl).run())
             keeping = asyncio.ensure_future(upkeep.run())
             own = tasks | {task, expiry, keeping}
             try:
-                await _started(web, task)
+                await started(web, task)
                 yield ServingSockets(url=url, server=made, credentials=credentials, tasks=own)
             finally:
                 made.cluster.hub.stop()
                 renewal.cancel()
                 expiry.cancel()
                 keeping.cancel()
-                await _stopped(web, task)
+                await stopped(web, task)
                 await asyncio.gather(task, renewal, expiry, keeping, return_exceptions=True)
 
 
@@ -390,15 +344,6 @@ def _audit_trail(settings: ApiServerSettings) -> AuditTrail | None:
     return AuditTrail(wanted.policy, log, settings.clock, settings.ids)
 
 
-async def _stopped(web: uvicorn.Server, task: "asyncio.Future[None]") -> None:
-    """All have their answers, and all watches have ended; then connections are cut."""
-    web.should_exit = True
-    await asyncio.wait((task,), timeout=FAREWELL_SECONDS)
-    for connection in tuple(web.server_state.connections):
-        if connection.transport is not None:
-            connection.transport.abort()
-
-
 def _write_kubeconfig(
     settings: ApiServerSettings, url: str, credentials: ServerCredentials
 ) -> None:
@@ -406,45 +351,12 @@ def _write_kubeconfig(
         private_write(settings.write_kubeconfig, kubeconfig(url, credentials).encode())
 
 
-async def _renew(settings: ApiServerSettings, url: str, web: uvicorn.Server) -> None:
+async def _renew(settings: ApiServerSettings, url: str, web: WebServer) -> None:
     def renewed(credentials: ServerCredentials) -> None:
-        # Connections that are open keep what they began with; new ones get the new certificate.
-        if web.config.ssl is not None:
-            web.config.ssl.load_verify_locations(credentials.authority)
-            web.config.ssl.load_cert_chain(credentials.server_certificate, credentials.server_key)
+        web.show(credentials)
         _write_kubeconfig(settings, url, credentials)
 
     await keep_current(settings.data_dir / "pki", settings.clock, renewed)
-
-
-async def _started(web: uvicorn.Server, task: "asyncio.Future[None]") -> None:
-    while not web.started:
-        await asyncio.wait((task,), timeout=0.01)
-        if task.done():
-            task.result()
-            raise RuntimeError("the web server ended before it had begun")
-
-
-def _web_config(app: AsgiApp, credentials: ServerCredentials) -> uvicorn.Config:
-    return uvicorn.Config(
-        app,
-        http=partial(BoundedProtocol, ConnectionLimits()),  # type: ignore[arg-type]  # it calls it, no more
-        ws="none",
-        lifespan="off",
-        interface="asgi3",
-        access_log=False,
-        log_config=None,
-        log_level="warning",
-        server_header=False,
-        date_header=False,
-        proxy_headers=False,
-        timeout_keep_alive=KEEP_ALIVE_SECONDS,
-        timeout_graceful_shutdown=STOP_SECONDS,
-        ssl_certfile=credentials.server_certificate,
-        ssl_keyfile=credentials.server_key,
-        ssl_ca_certs=str(credentials.authority),
-        ssl_cert_reqs=ssl.CERT_OPTIONAL,
-    )
 
 
 def prepare_process() -> None:

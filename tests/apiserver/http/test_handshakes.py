@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from plimsoll.apiserver import main
+from plimsoll.apiserver import web_server
 from plimsoll.apiserver.http.handshakes import HandshakeLimits
 from tests.apiserver.sockets import ANSWER_SECONDS, Line, Socket, listening
 
@@ -20,7 +20,7 @@ PATIENT = HandshakeLimits(most=3, grace_seconds=ANSWER_SECONDS)
 async def server(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> AsyncIterator[Socket]:
-    monkeypatch.setattr(main, "HANDSHAKES", request.param)
+    monkeypatch.setattr(web_server, "HANDSHAKES", request.param)
     async with listening(tmp_path) as found:
         yield found
 
