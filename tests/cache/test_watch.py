@@ -299,7 +299,7 @@ CASES: list[tuple[str, State[Document], Input[Document], State[Document], tuple[
     ("state", "happened", "then", "actions"),
     [pytest.param(*case[1:], id=case[0].replace(" ", "-")) for case in CASES],
 )
-def test_step(
+def test_each_state_answers_an_input_with_its_next_state_and_actions(
     state: State[Document],
     happened: Input[Document],
     then: State[Document],

@@ -104,7 +104,7 @@ async def test_a_missing_class_is_reported_and_the_claim_served_when_it_comes() 
         ),
     ],
 )
-async def test_unknown_parameters_are_refused_without_making_a_volume(
+async def test_unknown_parameters_are_refused_without_provisioning(
     parameters: dict[str, str], why: str
 ) -> None:
     async with a_world() as (cluster, storage), a_provisioner(cluster, storage):
@@ -115,7 +115,7 @@ async def test_unknown_parameters_are_refused_without_making_a_volume(
         assert await cluster.names("PersistentVolume") == []
 
 
-async def test_a_selector_is_refused_without_making_a_volume() -> None:
+async def test_a_selector_is_refused_without_provisioning() -> None:
     async with a_world() as (cluster, storage), a_provisioner(cluster, storage):
         choosy = claim()
         choosy["spec"]["selector"] = {"matchLabels": {"speed": "high"}}

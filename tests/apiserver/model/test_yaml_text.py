@@ -113,7 +113,7 @@ def test_tabs_are_refused_as_indentation_as_in_a_real_server(text: bytes) -> Non
         pytest.param(b"a: \xff", "unacceptable|invalid", id="no-text"),
     ],
 )
-def test_what_is_refused(text: bytes, complaint: str) -> None:
+def test_a_text_that_cannot_be_read_is_refused(text: bytes, complaint: str) -> None:
     with pytest.raises(ValueError, match=complaint):
         yaml_text.read(text)
 

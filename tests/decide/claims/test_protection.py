@@ -129,7 +129,9 @@ SCRATCH = with_ephemeral(a_pod(node="node-1"))
         ),
     ],
 )
-def test_which_pods_keep_a_claim(pod: Pod, claim: PersistentVolumeClaim, *, is_held: bool) -> None:
+def test_a_claim_is_kept_by_pods_that_use_it(
+    pod: Pod, claim: PersistentVolumeClaim, *, is_held: bool
+) -> None:
     plan = decide_claim_protection(claim, [pod])
     assert (plan.reason == ProtectionReason.IN_USE) == is_held
     assert bool(plan.writes) != is_held

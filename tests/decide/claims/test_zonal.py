@@ -78,7 +78,7 @@ def selector(*terms: tuple[NodeRequirementSpec, ...]) -> NodeSelectorSpec:
         pytest.param({ZONE: " a__ b "}, (requirement(ZONE, "a", "b"),), id="spaces-are-trimmed"),
     ],
 )
-def test_what_labels_become(
+def test_zone_labels_become_node_affinity(
     labels: dict[str, str], expected: tuple[NodeRequirementSpec, ...]
 ) -> None:
     upgrade = zonal_upgrade(labelled(labels), [])

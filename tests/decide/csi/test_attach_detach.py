@@ -308,7 +308,7 @@ RUNNING = PodStatus(phase="Running", container_statuses=(ContainerStatus(name="m
         ),
     ],
 )
-def test_which_pods_want_their_volumes(pod: Pod, *, wants: bool) -> None:
+def test_a_pod_wants_its_volumes_on_its_node_until_it_has_ended(pod: Pod, *, wants: bool) -> None:
     assert wants_volumes(pod) is wants
 
 

@@ -64,7 +64,7 @@ def test_a_missing_class_is_reported_and_looked_for_again() -> None:
         pytest.param({}, {"selector": {}}, id="empty-selector"),
     ],
 )
-def test_unknown_parameters_and_selectors_are_refused_without_making_a_volume(
+def test_unknown_parameters_and_selectors_are_refused_without_provisioning(
     class_: dict[str, Any], spec: dict[str, Any]
 ) -> None:
     world = a_world(class_=a_class_document(**class_), claim=a_claim_document(**spec))

@@ -24,7 +24,9 @@ RATES = EvictionRates()
         (0, 0, ZoneState.NORMAL),
     ],
 )
-def test_the_state_of_a_zone(ready: int, unready: int, state: ZoneState) -> None:
+def test_the_state_of_a_zone_follows_from_how_many_of_its_nodes_are_ready(
+    ready: int, unready: int, state: ZoneState
+) -> None:
     assert zone_state([True] * ready + [False] * unready, RATES) is state
 
 

@@ -64,7 +64,9 @@ IN_ZONE, ELSEWHERE = a_node(labels={ZONE: "a"}), a_node(labels={ZONE: "b"})
         ),
     ],
 )
-def test_what_helps(pod: Pod, before: ApiObject | None, after: ApiObject | None) -> None:
+def test_a_change_to_pods_that_a_term_selects_helps(
+    pod: Pod, before: ApiObject | None, after: ApiObject | None
+) -> None:
     assert may_help_any_pod(before, after)
     assert helps(NodeRule.POD_AFFINITY, pod, before, after)
 
@@ -88,7 +90,9 @@ def test_what_helps(pod: Pod, before: ApiObject | None, after: ApiObject | None)
         ),
     ],
 )
-def test_what_does_not_help(pod: Pod, before: ApiObject | None, after: ApiObject | None) -> None:
+def test_a_change_to_pods_that_no_term_selects_does_not_help(
+    pod: Pod, before: ApiObject | None, after: ApiObject | None
+) -> None:
     assert not helps(NodeRule.POD_AFFINITY, pod, before, after)
 
 

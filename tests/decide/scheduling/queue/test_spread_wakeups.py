@@ -40,7 +40,9 @@ def ending(pod: Pod) -> Pod:
         pytest.param(PICKY, FAST, IN_ZONE, id="a-node-is-selected-no-more"),
     ],
 )
-def test_what_helps(pod: Pod, before: ApiObject | None, after: ApiObject | None) -> None:
+def test_a_change_to_what_a_constraint_counts_helps(
+    pod: Pod, before: ApiObject | None, after: ApiObject | None
+) -> None:
     assert may_help_any_pod(before, after)
     assert helps(NodeRule.SPREAD, pod, before, after)
 
@@ -54,7 +56,9 @@ def test_what_helps(pod: Pod, before: ApiObject | None, after: ApiObject | None)
         pytest.param(WAITING, FAST, IN_ZONE, id="labels-that-it-does-not-look-at"),
     ],
 )
-def test_what_does_not_help(pod: Pod, before: ApiObject | None, after: ApiObject | None) -> None:
+def test_a_change_to_what_no_constraint_counts_does_not_help(
+    pod: Pod, before: ApiObject | None, after: ApiObject | None
+) -> None:
     assert not helps(NodeRule.SPREAD, pod, before, after)
 
 

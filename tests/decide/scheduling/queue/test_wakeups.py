@@ -97,7 +97,9 @@ def in_pool(capacity: CSIStorageCapacity, free: int) -> CSIStorageCapacity:
         pytest.param(Rule.VOLUME_LIMITS, None, a_csi_node(), id="a-driver-comes"),
     ],
 )
-def test_what_helps(rule: AnyRule, before: ApiObject | None, after: ApiObject | None) -> None:
+def test_a_change_helps_if_it_can_remove_the_reason_of_the_rule(
+    rule: AnyRule, before: ApiObject | None, after: ApiObject | None
+) -> None:
     assert may_help_any_pod(before, after)
     assert helps(rule, WAITING, before, after)
 
@@ -126,7 +128,7 @@ def test_what_helps(rule: AnyRule, before: ApiObject | None, after: ApiObject | 
         pytest.param(Rule.VOLUME_ZONE, None, a_csi_node(), id="what-the-rule-does-not-look-at"),
     ],
 )
-def test_what_does_not_help(
+def test_a_change_that_leaves_the_reason_of_the_rule_does_not_help(
     rule: AnyRule, before: ApiObject | None, after: ApiObject | None
 ) -> None:
     assert not helps(rule, WAITING, before, after)

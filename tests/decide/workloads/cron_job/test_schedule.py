@@ -46,7 +46,7 @@ def at(text: str) -> datetime:
         ("@every 0.1s", "2024-01-01 12:00", "2024-01-01 12:00:01"),
     ],
 )
-def test_the_next_moment(schedule: str, after: str, expected: str) -> None:
+def test_a_schedule_names_its_next_moment(schedule: str, after: str, expected: str) -> None:
     assert parse_schedule(schedule).next_after(at(after)) == at(expected)
 
 
@@ -88,7 +88,7 @@ def test_a_time_that_comes_twice_comes_twice() -> None:
         ("2024-01-01 12:00", "2024-03-01 00:30:30", "2024-03-01 00:00"),
     ],
 )
-def test_the_latest_moment(after: str, until: str, expected: str | None) -> None:
+def test_a_schedule_names_its_latest_moment(after: str, until: str, expected: str | None) -> None:
     found = parse_schedule("@hourly").last_until(at(until), after=at(after))
     assert found == (at(expected) if expected else None)
     found = parse_schedule("@every 1h").last_until(at(until), after=at(after))

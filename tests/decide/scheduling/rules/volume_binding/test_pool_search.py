@@ -39,7 +39,9 @@ def fits(ways: list[list[PoolWay]], *free: tuple[int, ...]) -> bool:
         pytest.param([[]], [(5,)], False, id="no-way-at-all"),
     ],
 )
-def test_what_fits(ways: list[list[PoolWay]], free: list[tuple[int, ...]], *, fit: bool) -> None:
+def test_volumes_fit_only_if_all_have_a_place_at_the_same_time(
+    ways: list[list[PoolWay]], free: list[tuple[int, ...]], *, fit: bool
+) -> None:
     assert fits(ways, *free) is fit
 
 

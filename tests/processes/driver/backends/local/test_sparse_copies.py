@@ -109,7 +109,9 @@ async def test_a_copy_that_takes_too_long_says_so(tmp_path: Path) -> None:
         pytest.param([(0, 5), (3, 8), (4, 6)], 8, id="overlapping"),
     ],
 )
-def test_what_several_ranges_cover(ranges: list[tuple[int, int]], length: int) -> None:
+def test_bytes_that_several_ranges_cover_count_once(
+    ranges: list[tuple[int, int]], length: int
+) -> None:
     assert covered(ranges) == length
 
 
