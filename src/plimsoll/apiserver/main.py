@@ -257,22 +257,7 @@ async def serving(settings: ApiServerSettings) -> AsyncIterator[ServingSockets]:
     settings.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     credentials = load_or_create(settings.data_dir / "pki", settings.clock.now())
     with listening(settings.port) as listener:
-        made = make_server(
-            _opened_store(settings),
-            settings.clock,
-            settings.ids,
-            limits_for(settings.history),
-            options=ServerOptions(
-                disabled_plugins=settings.admission_plugins.disabled,
-                enabled_plugins=settings.admission_plugins.enabled,
-                service_network=settings.service_network,
-                authorization_modes=settings.authorization_modes,
-                admin_token=credentials.admin_token,
-                token_key=credentials.token_key,
-                webhooks=WebhooksOnDemand(),
-                audit=_audit_trail(settings),
-            ),
-        )
+        made = _server(settings, credentials)
         # What was loaded stays for long: the collector need not look at it again and again.
         gc.collect()
         gc.freeze()
@@ -298,6 +283,26 @@ async def serving(settings: ApiServerSettings) -> AsyncIterator[ServingSockets]:
                 keeping.cancel()
                 await stopped(web, task)
                 await asyncio.gather(task, renewal, expiry, keeping, return_exceptions=True)
+
+
+def _server(settings: ApiServerSettings, credentials: ServerCredentials) -> ApiServer:
+    """Raises StoreCorruptError, and EncryptionKeyError before anything is changed."""
+    return make_server(
+        _opened_store(settings),
+        settings.clock,
+        settings.ids,
+        limits_for(settings.history),
+        options=ServerOptions(
+            disabled_plugins=settings.admission_plugins.disabled,
+            enabled_plugins=settings.admission_plugins.enabled,
+            service_network=settings.service_network,
+            authorization_modes=settings.authorization_modes,
+            admin_token=credentials.admin_token,
+            token_key=credentials.token_key,
+            webhooks=WebhooksOnDemand(),
+            audit=_audit_trail(settings),
+        ),
+    )
 
 
 def _opened_store(settings: ApiServerSettings) -> SealedStore:
