@@ -2,7 +2,7 @@
 
 A domain is a set of topology labels, or of the wider ones of them. Its key is in the same object as
 the leases of writers, so that a node which takes a lease compares in the same write that neither
-its domain nor a wider one is fenced.
+its domain nor a wider one is fenced. Leaders of the controller are in it, too (`fence_leaders`).
 """
 
 import json
@@ -11,10 +11,18 @@ from enum import StrEnum
 from itertools import combinations
 from typing import NamedTuple
 
-from plimsoll.decide.ceph.journal.key_steps import read_keys, remove_keys, set_keys
+from plimsoll.decide.ceph.journal.fence_leaders import (
+    FenceLeader,
+    FenceSteps,
+    NewerLeader,
+    write_as,
+)
+from plimsoll.decide.ceph.journal.key_steps import read_keys
 from plimsoll.decide.ceph.journal.operations import (
     JournalProblem,
+    ObjectCreation,
     RadosSteps,
+    WriteRadosObject,
 )
 from plimsoll.decide.ceph.journal.places import CephJournal
 
@@ -56,14 +64,41 @@ def is_within(topology: Domain, domain: Domain) -> bool:
 
 
 def write_fence(
-    journal: CephJournal, domain: Domain, state: FenceState
-) -> RadosSteps[JournalProblem | None]:
+    journal: CephJournal, domain: Domain, state: FenceState, leader: FenceLeader | None = None
+) -> FenceSteps:
     """From here on no node of the domain gets a lease."""
-    return (yield from set_keys(journal.directory, {fence_key(domain): state}))
+    write = WriteRadosObject(
+        object=journal.directory,
+        creation=ObjectCreation.IDEMPOTENT,
+        values={fence_key(domain): state},
+    )
+    return (yield from write_as(leader, write))
 
 
-def remove_fence(journal: CephJournal, domain: Domain) -> RadosSteps[JournalProblem | None]:
-    return (yield from remove_keys(journal.directory, fence_key(domain)))
+def confirm_fence(
+    journal: CephJournal, domain: Domain, leader: FenceLeader | None = None
+) -> RadosSteps[bool | JournalProblem | NewerLeader]:
+    """Whether the fence is complete; then no earlier leader ends it any more."""
+    complete = {fence_key(domain): FenceState.COMPLETE.value}
+    found = yield from read_keys(journal.directory, *complete)
+    if isinstance(found, JournalProblem):
+        return found
+    if found != complete or leader is None:
+        return found == complete
+    write = WriteRadosObject(object=journal.directory, expected=complete)
+    problem = yield from write_as(leader, write)
+    if problem in (JournalProblem.CHANGED, JournalProblem.KEY_NOT_FOUND):
+        return False
+    return problem or True
+
+
+def remove_fence(
+    journal: CephJournal, domain: Domain, leader: FenceLeader | None = None
+) -> FenceSteps:
+    write = WriteRadosObject(object=journal.directory, removed=(fence_key(domain),))
+    problem = yield from write_as(leader, write)
+    # A journal without its directory has no fence.
+    return None if problem is JournalProblem.KEY_NOT_FOUND else problem
 
 
 def list_fences(journal: CephJournal) -> RadosSteps[tuple[FencedDomain, ...] | JournalProblem]:

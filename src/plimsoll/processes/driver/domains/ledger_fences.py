@@ -2,6 +2,7 @@
 
 A fence is recorded before anything is done for it, and as complete after everything was: the caller
 of a driver that crashed in between finds it neither complete nor gone, and repeats its call.
+The ledger has the epochs of all callers as well, so that `EpochGate` alone refuses former leaders.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -11,6 +12,7 @@ from plimsoll.processes.driver.core import Driver
 from plimsoll.processes.driver.domains.fences import domain_id, is_in
 from plimsoll.processes.driver.domains.protocol import DomainBackend, FencedNode
 from plimsoll.processes.driver.records import FencePhase, RecordPhase, VolumeRecord
+from plimsoll.runtime.leading.epoch import LeaderEpoch
 
 
 class LedgerFences:
@@ -25,7 +27,7 @@ class LedgerFences:
     async def is_fenced(self, domain: Segment) -> bool:
         return self._fences.is_fenced(domain)
 
-    async def fence(self, domain: Segment) -> None:
+    async def fence(self, domain: Segment, caller: LeaderEpoch | None) -> None:  # noqa: ARG002
         if self._fences.is_fenced(domain):
             return
         self._fences.record(domain, FencePhase.FENCING)
@@ -33,7 +35,7 @@ class LedgerFences:
         await self._backend.fence(domain)
         self._fences.record(domain, FencePhase.FENCED)
 
-    async def release(self, domain: Segment) -> None:
+    async def release(self, domain: Segment, caller: LeaderEpoch | None) -> None:  # noqa: ARG002
         if domain_id(domain) not in {each.id for each in self._fences.all()}:
             return
         self._fences.record(domain, FencePhase.RELEASING)

@@ -14,6 +14,7 @@ from plimsoll.decide.ceph.takeover.objections import PoolCopies
 from plimsoll.processes.driver.controller.placement import Segment
 from plimsoll.processes.driver.records import VolumeRecord
 from plimsoll.processes.driver.settings import NodeSettings
+from plimsoll.runtime.leading.epoch import LeaderEpoch
 
 
 class DomainCondition(StrEnum):
@@ -42,7 +43,11 @@ class DomainBackend(Protocol):
 
 
 class FenceKeeper(Protocol):
-    """Which domains are fenced, for as long as that is so, whatever crashes."""
+    """Which domains are fenced, for as long as that is so, whatever crashes.
+
+    `caller` is the leader that asks, if it says so: one that another leader has followed is refused
+    here too, if that one may have asked another driver.
+    """
 
     async def domains(self) -> Sequence[Segment]:
         """Every one whose fence was begun and is not released yet."""
@@ -52,9 +57,9 @@ class FenceKeeper(Protocol):
         """Whether nothing in it can write any more."""
         ...
 
-    async def fence(self, domain: Segment) -> None: ...
+    async def fence(self, domain: Segment, caller: LeaderEpoch | None) -> None: ...
 
-    async def release(self, domain: Segment) -> None: ...
+    async def release(self, domain: Segment, caller: LeaderEpoch | None) -> None: ...
 
 
 @runtime_checkable

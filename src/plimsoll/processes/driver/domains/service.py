@@ -11,10 +11,12 @@ from plimsoll.processes.driver.domains.fences import domain_id
 from plimsoll.processes.driver.domains.ledger_fences import LedgerFences
 from plimsoll.processes.driver.domains.protocol import DomainBackend, FenceKeeper, KeepsFences
 from plimsoll.wire.csi import methods as m
+from plimsoll.wire.csi.epochs import parse_epoch
 from plimsoll.wire.csi.gen import csi_pb2 as csi, domains_pb2 as pb
 from plimsoll.wire.csi.inprocess import Handler
 from plimsoll.wire.csi.refusals import invalid_argument
-from plimsoll.wire.csi.server import answering
+from plimsoll.wire.csi.server import answering, answering_with_metadata
+from plimsoll.wire.csi.transport import Metadata
 
 
 class DomainService:
@@ -27,21 +29,25 @@ class DomainService:
     def handlers(self) -> dict[str, Handler]:
         return dict(
             [
-                answering(m.FENCE_DOMAIN, self.fence_domain),
-                answering(m.RELEASE_DOMAIN, self.release_domain),
+                answering_with_metadata(m.FENCE_DOMAIN, self.fence_domain),
+                answering_with_metadata(m.RELEASE_DOMAIN, self.release_domain),
                 answering(m.GET_DOMAIN, self.get_domain),
                 answering(m.LIST_DOMAINS, self.list_domains),
             ]
         )
 
-    async def fence_domain(self, request: pb.FenceDomainRequest) -> pb.FenceDomainResponse:
-        domain = self._parse(request.domain)
-        await self._driver.work.alone(lambda: self._keeper.fence(domain), _key(domain))
+    async def fence_domain(
+        self, request: pb.FenceDomainRequest, metadata: Metadata
+    ) -> pb.FenceDomainResponse:
+        domain, caller = self._parse(request.domain), parse_epoch(metadata)
+        await self._driver.work.alone(lambda: self._keeper.fence(domain, caller), _key(domain))
         return pb.FenceDomainResponse()
 
-    async def release_domain(self, request: pb.ReleaseDomainRequest) -> pb.ReleaseDomainResponse:
-        domain = self._parse(request.domain)
-        await self._driver.work.alone(lambda: self._keeper.release(domain), _key(domain))
+    async def release_domain(
+        self, request: pb.ReleaseDomainRequest, metadata: Metadata
+    ) -> pb.ReleaseDomainResponse:
+        domain, caller = self._parse(request.domain), parse_epoch(metadata)
+        await self._driver.work.alone(lambda: self._keeper.release(domain, caller), _key(domain))
         return pb.ReleaseDomainResponse()
 
     async def get_domain(self, request: pb.GetDomainRequest) -> pb.GetDomainResponse:

@@ -203,10 +203,10 @@ class CephClusters:
         return DomainCondition.UNKNOWN
 
     async def fence(self, domain: Mapping[str, str]) -> None:
-        await self.fence_keeper.fence(domain)
+        await self.fence_keeper.fence(domain, None)
 
     async def release(self, domain: Mapping[str, str]) -> None:
-        await self.fence_keeper.release(domain)
+        await self.fence_keeper.release(domain, None)
 
     def _of(self, entry: VolumeRecord | SnapshotRecord) -> MemberCluster:
         return self.members.of_pool(entry.placement.pools[0])

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from plimsoll.decide.ceph.journal.fences import Domain
 from plimsoll.processes.driver.backends.ceph.clusters.member_clusters import MemberClusters
+from plimsoll.runtime.leading.epoch import LeaderEpoch
 
 
 class ClusteredFences:
@@ -26,8 +27,10 @@ class ClusteredFences:
             await self._members.ask_every(lambda each: each.backend.fence_keeper.is_fenced(domain))
         )
 
-    async def fence(self, domain: Mapping[str, str]) -> None:
-        await self._members.ask_every(lambda each: each.backend.fence_keeper.fence(domain))
+    async def fence(self, domain: Mapping[str, str], caller: LeaderEpoch | None) -> None:
+        await self._members.ask_every(lambda each: each.backend.fence_keeper.fence(domain, caller))
 
-    async def release(self, domain: Mapping[str, str]) -> None:
-        await self._members.ask_every(lambda each: each.backend.fence_keeper.release(domain))
+    async def release(self, domain: Mapping[str, str], caller: LeaderEpoch | None) -> None:
+        await self._members.ask_every(
+            lambda each: each.backend.fence_keeper.release(domain, caller)
+        )

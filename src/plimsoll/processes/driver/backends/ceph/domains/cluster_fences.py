@@ -4,22 +4,31 @@ First the journals get the fence: from then on no node in the domain gets a leas
 mounts anything. Then the clients are blocked that have a lease, or something mounted. Only then is
 the fence complete. A crash in between leaves a fence that is begun, and the next call goes on.
 Clients that were blocked stay so: what was mounted on a node of the domain has to be staged again
-when the domain is given back.
+when the domain is given back. A leader that was followed by another one is refused by each journal
+in which that one has written or confirmed a fence, whatever driver it asks.
 """
 
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from typing import TypeVar
 
+from plimsoll.decide.ceph.journal.fence_leaders import FenceLeader, NewerLeader
 from plimsoll.decide.ceph.journal.fences import (
     Domain,
     FencedDomain,
     FenceState,
+    confirm_fence,
     list_fences,
     remove_fence,
     write_fence,
 )
+from plimsoll.decide.ceph.journal.operations import JournalProblem, RadosSteps
 from plimsoll.decide.ceph.journal.places import CephJournal
 from plimsoll.processes.driver.backends.ceph.ceph_cluster import CephCluster, failures_of
 from plimsoll.processes.driver.backends.ceph.records.cluster_records import ClusterRecords
+from plimsoll.runtime.leading.epoch import LeaderEpoch
+from plimsoll.wire.csi.epochs import superseded
+
+T = TypeVar("T")
 
 EndWriters = Callable[[Sequence[CephJournal], Mapping[str, str]], Awaitable[None]]
 """Lets no client in the domain write any more. Raises CephError and JournalError."""
@@ -60,25 +69,46 @@ class ClusterFences:
         wanted = FencedDomain(dict(domain), FenceState.COMPLETE)
         return bool(listed) and all(wanted in found for found in listed)
 
-    async def fence(self, domain: Mapping[str, str]) -> None:
-        if await self.is_fenced(domain):
-            return
+    async def fence(self, domain: Mapping[str, str], caller: LeaderEpoch | None) -> None:
         with failures_of(f"domain {dict(domain)}"):
             journals = await self._journals()
-            await self._write(journals, domain, FenceState.BEGUN)
+            if await self._is_confirmed(journals, domain, caller):
+                return
+            await self._write(journals, domain, FenceState.BEGUN, caller)
             await self._end_writers(journals, domain)
-            await self._write(journals, domain, FenceState.COMPLETE)
+            await self._write(journals, domain, FenceState.COMPLETE, caller)
 
-    async def release(self, domain: Mapping[str, str]) -> None:
+    async def release(self, domain: Mapping[str, str], caller: LeaderEpoch | None) -> None:
         with failures_of(f"domain {dict(domain)}"):
             for journal in await self._journals():
-                await self._cluster.runner.run(remove_fence(journal, domain))
+                await self._led(remove_fence(journal, domain, _leader(caller)))
+
+    async def _is_confirmed(
+        self,
+        journals: Sequence[CephJournal],
+        domain: Mapping[str, str],
+        caller: LeaderEpoch | None,
+    ) -> bool:
+        leader = _leader(caller)
+        found = [await self._led(confirm_fence(journal, domain, leader)) for journal in journals]
+        return bool(found) and all(found)
 
     async def _write(
-        self, journals: Sequence[CephJournal], domain: Mapping[str, str], state: FenceState
+        self,
+        journals: Sequence[CephJournal],
+        domain: Mapping[str, str],
+        state: FenceState,
+        caller: LeaderEpoch | None,
     ) -> None:
         for journal in journals:
-            await self._cluster.runner.run(write_fence(journal, domain, state))
+            await self._led(write_fence(journal, domain, state, _leader(caller)))
+
+    async def _led(self, steps: RadosSteps[T | NewerLeader | JournalProblem]) -> T:
+        """Raises CsiStatusError for a leader that another one has followed."""
+        found: T | NewerLeader = await self._cluster.runner.run(steps)
+        if isinstance(found, NewerLeader):
+            raise superseded(_epoch(found.leader), _epoch(found.newest))
+        return found
 
     async def _journals(self) -> Sequence[CephJournal]:
         for pool in await self._find_journals():
@@ -90,3 +120,17 @@ class ClusterFences:
     async def _listed(self, journal: CephJournal) -> Sequence[FencedDomain]:
         found: Sequence[FencedDomain] = await self._cluster.runner.run(list_fences(journal))
         return found
+
+
+def _leader(epoch: LeaderEpoch | None) -> FenceLeader | None:
+    if epoch is None:
+        return None
+    return FenceLeader(epoch.lease, epoch.lease_created_at, epoch.transitions)
+
+
+def _epoch(leader: FenceLeader) -> LeaderEpoch:
+    return LeaderEpoch(
+        lease=leader.lease,
+        lease_created_at=leader.lease_created_at,
+        transitions=leader.transitions,
+    )

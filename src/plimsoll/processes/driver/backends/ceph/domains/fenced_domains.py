@@ -21,7 +21,7 @@ class FencesCephDomains:
         return await self._domains.storage_condition(domain)
 
     async def fence(self, domain: Mapping[str, str]) -> None:
-        await self.fence_keeper.fence(domain)
+        await self.fence_keeper.fence(domain, None)
 
     async def release(self, domain: Mapping[str, str]) -> None:
-        await self.fence_keeper.release(domain)
+        await self.fence_keeper.release(domain, None)
