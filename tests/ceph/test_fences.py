@@ -2,18 +2,23 @@
 
 import os
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from plimsoll.decide.ceph.domain_labels import DomainNotKnown, HomeDomain
+from plimsoll.decide.ceph.journal.fence_leaders import LEADER
 from plimsoll.processes.driver.homes import NodeHomes
 from plimsoll.processes.driver.settings import Mounts, NodeSettings
+from plimsoll.runtime.leading.epoch import LeaderEpoch
 from plimsoll.wire.ceph.connection import PoolScope
 from plimsoll.wire.ceph.objects import Creating, ObjectWrite, RadosObjects
 from plimsoll.wire.csi import methods as m
-from plimsoll.wire.csi.errors import DriverError
+from plimsoll.wire.csi.epochs import epoch_metadata
+from plimsoll.wire.csi.errors import DriverError, DriverFailure
 from plimsoll.wire.csi.gen import csi_pb2 as csi, domains_pb2 as pb
+from plimsoll.wire.csi.transport import Metadata
 from tests.ceph import guardian
 from tests.ceph.connections import connected
 from tests.ceph.interrupted_calls import JournalGround, journal_ground
@@ -115,6 +120,41 @@ async def test_a_node_that_labels_place_in_a_domain_is_fenced_with_it(
             await stage(first, volume_id, one / "staged")
         await second.call(m.RELEASE_DOMAIN, pb.ReleaseDomainRequest(domain=DOMAIN))
         await second.delete(volume_id)
+
+
+def led_by(transitions: int) -> Metadata:
+    """What the leader of that number adds to its calls."""
+    made = datetime(2030, 1, 31, tzinfo=UTC)
+    return epoch_metadata(
+        LeaderEpoch(lease="storage/controller", lease_created_at=made, transitions=transitions)
+    )
+
+
+async def test_a_former_leader_with_a_driver_of_its_own_ends_no_fence(
+    cluster: LoopbackCluster, ground: JournalGround, tmp_path: Path
+) -> None:
+    fence, release = pb.FenceDomainRequest(domain=DOMAIN), pb.ReleaseDomainRequest(domain=DOMAIN)
+    async with (
+        rbd_driver(cluster, tmp_path / "one") as first,
+        rbd_driver(cluster, tmp_path / "two") as second,
+    ):
+        await first.client.call(m.FENCE_DOMAIN, fence, metadata=led_by(3))
+        # The next leader finds the fence, and asks for it nevertheless before it counts on it.
+        await second.client.call(m.FENCE_DOMAIN, fence, metadata=led_by(4))
+        with pytest.raises(DriverError, match="epoch 2030-01-31T00:00:00Z/4 has") as refused:
+            await first.client.call(m.RELEASE_DOMAIN, release, metadata=led_by(3))
+        assert refused.value.failure is DriverFailure.SUPERSEDED
+        assert (await domain_of(first)).fenced
+
+        await second.client.call(m.RELEASE_DOMAIN, release, metadata=led_by(4))
+        with pytest.raises(DriverError, match="epoch 2030-01-31T00:00:00Z/4 has") as refused:
+            await first.client.call(m.FENCE_DOMAIN, fence, metadata=led_by(3))
+        assert refused.value.failure is DriverFailure.SUPERSEDED
+        assert not (await domain_of(first)).fenced
+    directory = RadosObjects(ground.connection, PoolScope(pool=JOURNAL))
+    found = await directory.keys_from(ground.journal.directory.name, LEADER)
+    assert found == {f"{LEADER}storage/controller": "2030-01-31T00:00:00+00:00/4"}
+    await directory.write(ground.journal.directory.name, ObjectWrite(removed=tuple(found)))
 
 
 async def test_a_domain_tells_which_pools_would_not_survive_it(

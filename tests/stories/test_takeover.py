@@ -347,6 +347,32 @@ async def test_a_controller_that_ends_anywhere_is_followed_by_one_that_goes_on(w
         assert not story.storage.driver.fences.is_fenced({ZONE: "b"})
 
 
+async def test_the_next_controller_asks_for_the_fence_before_it_counts_on_it() -> None:
+    """A late call of the former one may still release the domain until the driver knows both."""
+    async with zones() as story:
+        await story.write_map(takeover_map(b=["a"]))
+        await story.cluster.wait(MINUTE)
+        await story.cluster.kill_controllers()
+        await story.cluster.patch("Node", A, {"metadata": {"labels": {SERVES_B: None}}})
+        await story.start_node(A)
+
+        story.storage.unknown_calls = frozenset({methods.FENCE_DOMAIN.name})
+        await story.start_controller()
+        await story.cluster.wait(MINUTE)
+        assert await story.labels(A) == ["a"]
+        *_, told = await story.told("TakeoverWaits")
+        assert told.startswith("The takeover of b waits until the domain is fenced. driver")
+        assert "has no plimsoll.v1.Domains" in told
+
+        story.storage.unknown_calls = frozenset()
+        await story.cluster.kill_controllers()
+        await story.start_node(A)
+        await story.start_controller()
+        await story.cluster.wait(MINUTE)
+        assert await story.labels(A) == ["a", "b"]
+        assert story.calls == ["FenceDomain", "FenceDomain"]
+
+
 SOON = AutoTakeoverSettings(mode=AutoTakeoverMode.ON, lost_after=2 * MINUTE, back_after=2 * MINUTE)
 
 

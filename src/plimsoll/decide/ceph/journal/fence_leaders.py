@@ -4,7 +4,7 @@ Each process that leads may have a driver of its own, and no driver sees the cal
 The directory of a journal does: beside the fences it has one key for each lease, with the newest
 leader that wrote a fence there. A write compares that key, and sets it, in the operation that
 changes the fence. So every journal decides for itself, and a check cannot become untrue before the
-write that it is for. Whoever names no leader is not compared: other programs call drivers, too.
+write that it is for. A call that names no leader is not compared: other programs call drivers too.
 """
 
 from dataclasses import replace

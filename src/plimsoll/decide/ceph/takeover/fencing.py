@@ -41,6 +41,15 @@ def wanted_fences(view: TakeoverView) -> tuple[DomainPath, ...]:
     return tuple(each for each in find_takeovers(view).sources if each not in view.fenced)
 
 
+def inherited_fences(
+    view: TakeoverView, confirmed: Collection[DomainPath]
+) -> tuple[DomainPath, ...]:
+    """Domains that the map gives to others and that a former leader has fenced. It may have gone
+    on to release one, and its call may still come."""
+    sources = find_takeovers(view).sources
+    return tuple(each for each in sources if each in view.fenced and each not in confirmed)
+
+
 def decide_fencing(
     view: TakeoverView, copies: Mapping[DomainPath, Collection[PoolCopies]]
 ) -> Fencing:

@@ -32,6 +32,8 @@ class DriverDomains:
     def __init__(self, domains: DomainLabels, drivers: KnownDrivers) -> None:
         self._domains = domains
         self._drivers = drivers
+        self.confirmed: set[DomainPath] = set()
+        """Those that the driver has fenced for this process, or found fenced when it was asked."""
 
     async def find_fences(self) -> DomainFencesSeen | DomainsNotKnown:
         try:
@@ -68,11 +70,13 @@ class DriverDomains:
             await self._client().call(methods.FENCE_DOMAIN, request)
         except DriverError as error:
             return self._explained(error)
+        self.confirmed.add(domain)
         return ""
 
     async def release(self, domain: DomainPath) -> str:
         """Why it is not released; empty: it is."""
         request = pb.ReleaseDomainRequest(domain=self._topology(domain))
+        self.confirmed.discard(domain)
         try:
             await self._client().call(methods.RELEASE_DOMAIN, request)
         except DriverError as error:

@@ -3,9 +3,11 @@
 One look does it all, in this order: domains that the map names are fenced, then labels of nodes
 follow, then domains that no other node depends on any more are released. What is to be done is
 decided anew each time, from the map, the driver's answer and the cluster: a controller that ends
-between two steps leaves nothing that the next one does not see. Before a label is taken off and
-before a domain is released, the server is asked: a cache may not have seen the newest pod. A pod
-that comes even later, by a scheduler that is behind, is failed.
+between two steps leaves nothing that the next one does not see. That one asks the driver for the
+fences that it finds before it counts on them: from then on a late call of the former one is
+refused. Before a label is taken off and before a domain is released, the server is asked: a cache
+may not have seen the newest pod. A pod that comes even later, by a scheduler that is behind, is
+failed.
 """
 
 import asyncio
@@ -20,7 +22,11 @@ from plimsoll.api.storage import VolumeAttachment
 from plimsoll.api.volumes import PersistentVolume, PersistentVolumeClaim
 from plimsoll.cache.store import StoreChange
 from plimsoll.decide.ceph.domain_labels import DomainLabels
-from plimsoll.decide.ceph.takeover.fencing import decide_fencing, wanted_fences
+from plimsoll.decide.ceph.takeover.fencing import (
+    decide_fencing,
+    inherited_fences,
+    wanted_fences,
+)
 from plimsoll.decide.ceph.takeover.served_domains import ServedDomains, decide_served_domains
 from plimsoll.decide.ceph.takeover.served_labels import DomainPath
 from plimsoll.decide.ceph.takeover.stranded_pods import decide_stranded_pod, find_stranded_pods
@@ -167,6 +173,7 @@ class DomainTakeovers(CsiLoop):
     # Fences come before labels
 
     async def _fence(self, look: "TakeoverLook", view: TakeoverView) -> TakeoverView:
+        view = await self._confirm(look, view)
         if view.closed is None:
             return view
         copies = {
@@ -181,6 +188,14 @@ class DomainTakeovers(CsiLoop):
         for domain in wanted:
             await self._fence_one(look, domain)
         return await self._observe(look) if wanted else view
+
+    async def _confirm(self, look: "TakeoverLook", view: TakeoverView) -> TakeoverView:
+        for domain in inherited_fences(view, self._domains.confirmed):
+            if why := await self._domains.fence(domain):
+                look.silence = why
+                return replace(view, fenced=(), closed=None)
+            log.info("fence confirmed", extra={"domain": _name(domain)})
+        return view
 
     async def _fence_one(self, look: "TakeoverLook", domain: DomainPath) -> None:
         if why := await self._domains.fence(domain):
@@ -258,7 +273,7 @@ class TakeoverLook:
     map: ConfigMap | None
     lasting: list[Emit] = field(default_factory=list)
     silence: str = ""
-    """Why the driver does not say what is fenced."""
+    """Why it is not known what is fenced."""
 
     def event(self, reason: TakeoverReason, message: str) -> Emit:
         return tell_of_map(self.takeover.map_key, self.map, reason, message)
