@@ -50,14 +50,14 @@ class CephCsi:
         """With the number of the file system, not that of a pool."""
         return f"0001-0004-ceph-{self.filesystem.number:016x}-{self.uuid}"
 
-    async def make(self, **more: str) -> None:
-        await asyncio.to_thread(self._make_subvolume)
+    async def make(self, content: str = "from ceph-csi", **more: str) -> None:
+        await asyncio.to_thread(self._make_subvolume, content)
         keys = {"csi.volname": REQUEST, "csi.imagename": self.name, **more}
         await self.objects.write(f"csi.volume.{self.uuid}", ObjectWrite(values=keys))
         leading = {f"csi.volume.{REQUEST}": self.uuid}
         await self.objects.write("csi.volumes.default", ObjectWrite(values=leading))
 
-    def _make_subvolume(self) -> None:
+    def _make_subvolume(self, content: str) -> None:
         with mounted(self.filesystem) as root:
             base = root / "volumes" / "csi" / self.name
             data = base / self.inner
@@ -65,7 +65,7 @@ class CephCsi:
             (base / ".meta").write_text("[GLOBAL]\nversion = 2\n")
             os.setxattr(data, "ceph.dir.layout.pool", DATA_POOLS["zone-a"].encode())
             os.setxattr(data, "ceph.quota.max_bytes", str(32 * MIB).encode())
-            (data / "greeting").write_text("from ceph-csi")
+            (data / "greeting").write_text(content)
 
     async def forget(self) -> None:
         await asyncio.to_thread(self._forget)
@@ -144,6 +144,16 @@ async def test_a_volume_of_ceph_csi_is_found_published_expanded_and_deleted(
     assert await asyncio.to_thread(ceph_csi.left) == []
     assert await ceph_csi.objects.keys_from("csi.volumes.default", "") == {}
     assert not await ceph_csi.objects.exists(f"csi.volume.{ceph_csi.uuid}")
+
+
+async def test_a_volume_of_ceph_csi_with_an_empty_file_is_not_rolled_back(
+    driver: Running, ceph_csi: CephCsi
+) -> None:
+    await ceph_csi.make(content="")
+    request = pools_pb2.DeleteNeverPublishedRequest(volume_id=ceph_csi.volume_id)
+    with pytest.raises(DriverError, match="was published"):
+        await driver.call(m.DELETE_NEVER_PUBLISHED, request)
+    await driver.delete(ceph_csi.volume_id)
 
 
 async def test_a_claim_whose_volume_ceph_csi_made_finds_it(

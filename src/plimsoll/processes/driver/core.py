@@ -14,7 +14,7 @@ from weakref import WeakValueDictionary
 
 import msgspec
 
-from plimsoll.processes.driver.backends.protocol import Backend, Extent, Pool
+from plimsoll.processes.driver.backends.protocol import Backend, Extent, Pool, SeesForeignWrites
 from plimsoll.processes.driver.domains.fences import DomainFences
 from plimsoll.processes.driver.domains.protocol import FencedNode
 from plimsoll.processes.driver.homes import NodeHomes
@@ -162,6 +162,13 @@ class Driver:
     async def stop(self) -> None:
         self.is_ready = False
         await self.work.close()
+
+    async def has_foreign_writes(self, volume: VolumeRecord) -> bool:
+        """Whether another program has written to it, which does not record its publishes here."""
+        backend = self.backend
+        if volume.phase is not RecordPhase.READY or not isinstance(backend, SeesForeignWrites):
+            return False
+        return await backend.has_foreign_writes(volume)
 
     async def remove_volume(self, volume: VolumeRecord) -> None:
         """Remove the volume and its record. After a crash at any point the next start goes on."""

@@ -174,6 +174,16 @@ class ChoosesPlaces(Protocol):
 
 
 @runtime_checkable
+class SeesForeignWrites(Protocol):
+    """Of a backend whose volumes other programs find and use without its knowing."""
+
+    async def has_foreign_writes(self, volume: VolumeRecord) -> bool:
+        """Whether it holds what this driver has not put there, as far as that can be told. Raises
+        CsiStatusError."""
+        ...
+
+
+@runtime_checkable
 class ShutsDown(Protocol):
     """Of a backend that has processes or connections to end when the driver ends."""
 

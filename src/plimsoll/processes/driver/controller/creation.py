@@ -174,14 +174,21 @@ class Creation:
                 return
             if where := await self._driver.where_in_use(volume):
                 raise failed_precondition(f"volume {volume_id}: is in use: {where}")
-            if only_unpublished and volume.first_published_at is not None:
-                raise failed_precondition(
-                    f"volume {volume_id}: was published at {volume.first_published_at}, a pod"
-                    " may have written to it; delete it with DeleteVolume if that is wanted"
-                )
+            if only_unpublished:
+                await self._check_never_published(volume)
             await self._driver.remove_volume(volume)
 
         await self._driver.work.alone(delete, volume_key(volume_id), name_key(known.name))
+
+    async def _check_never_published(self, volume: VolumeRecord) -> None:
+        """Raises CsiStatusError."""
+        remedy = "a pod may have written to it; delete it with DeleteVolume if that is wanted"
+        if volume.first_published_at is not None:
+            published = f"was published at {volume.first_published_at}"
+            raise failed_precondition(f"volume {volume.id}: {published}, {remedy}")
+        if await self._driver.has_foreign_writes(volume):
+            written = "holds what another program than this driver has written"
+            raise failed_precondition(f"volume {volume.id}: {written}, {remedy}")
 
 
 def _place_request(wanted: VolumeRequest, size: int, origin: Origin) -> PlaceRequest:

@@ -71,7 +71,8 @@ class VolumeListing:
     ) -> pools_pb2.GetVolumeUseResponse:
         volume = await self._driver.volume(required(request.volume_id, "volume_id"))
         return pools_pb2.GetVolumeUseResponse(
-            was_published=volume.first_published_at is not None,
+            was_published=volume.first_published_at is not None
+            or await self._driver.has_foreign_writes(volume),
             in_use=await self._driver.where_in_use(volume),
         )
 

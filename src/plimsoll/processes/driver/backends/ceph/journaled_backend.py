@@ -10,7 +10,8 @@ from typing import NoReturn
 
 from plimsoll.decide.ceph.constrained_pools import ConstrainedPool
 from plimsoll.decide.ceph.domain_labels import DomainLabels
-from plimsoll.processes.driver.backends.ceph.ceph_cluster import CephCluster
+from plimsoll.decide.ceph.journal.places import ImagePlace
+from plimsoll.processes.driver.backends.ceph.ceph_cluster import CephCluster, failures_of
 from plimsoll.processes.driver.backends.ceph.class_parameters import CephClass
 from plimsoll.processes.driver.backends.ceph.domains.fenced_domains import FencesCephDomains
 from plimsoll.processes.driver.backends.ceph.labelled_pools import LabelledPools
@@ -22,15 +23,19 @@ from plimsoll.processes.driver.backends.protocol import (
     MendsVolumes,
     PlaceRequest,
     Pool,
+    SeesForeignWrites,
     ShowsDeletedVolumes,
     ShutsDown,
 )
 from plimsoll.processes.driver.records import VolumePlacement, VolumeRecord
 from plimsoll.processes.driver.settings import BackendSettings
+from plimsoll.wire.ceph.errors import CephError, CephFailure
 from plimsoll.wire.csi.refusals import unimplemented
 
 
-class JournaledBackend(FencesCephDomains, Backend, MendsVolumes, ShowsDeletedVolumes, ShutsDown):
+class JournaledBackend(
+    FencesCephDomains, Backend, MendsVolumes, SeesForeignWrites, ShowsDeletedVolumes, ShutsDown
+):
     def __init__(
         self,
         cluster: CephCluster,
@@ -71,6 +76,26 @@ class JournaledBackend(FencesCephDomains, Backend, MendsVolumes, ShowsDeletedVol
     async def is_cut_off(self, volume: VolumeRecord, node_id: str) -> bool:  # noqa: ARG002 - none
         """Where any number of nodes may write, what is open is never old."""
         return False
+
+    async def has_foreign_writes(self, volume: VolumeRecord) -> bool:
+        """As when ceph-csi has the volume in between, under the same name. What is in a copy, or
+        beside a file system that was made here, tells nothing. Raises CsiStatusError."""
+        if volume.filesystem_bytes or volume.source_volume or volume.source_snapshot:
+            return False
+        stored = await self.records.volumes.stored(volume.id)
+        if stored is None:
+            return False
+        with failures_of(f"volume {volume.name}"):
+            try:
+                return await self.is_written(stored.place)
+            except CephError as error:
+                if error.failure is CephFailure.NOT_FOUND:
+                    return False
+                raise
+
+    @abstractmethod
+    async def is_written(self, place: ImagePlace) -> bool:
+        """Whether anything was ever written to it, and is still there. Raises CephError."""
 
     async def modify(self, volume: VolumeRecord) -> None:
         _refuse(f"volume {volume.id}: there is nothing of it that could be modified")

@@ -36,6 +36,7 @@ class DirectoryAdoption:
         facts = await self._facts(stored.place.name)
         size = 0 if facts is None else facts.quota_bytes
         pool = facts.pool if facts and facts.pool else (await self._filesystem.pools()).data[0]
+        is_written = facts is not None and await self._directories.is_written(stored.place.name)
         now = self._clock.now()
         return VolumeRecord(
             id=id_,
@@ -49,7 +50,7 @@ class DirectoryAdoption:
             placement=VolumePlacement(pools=(pool,), parts=(Part(extent=pool, bytes=size),)),
             phase=RecordPhase.REMOVING if facts is None else RecordPhase.READY,
             created_at=now,
-            first_published_at=now if facts and facts.used_bytes else None,
+            first_published_at=now if is_written else None,
         )
 
     async def snapshot(self, id_: str, stored: JournalRecord) -> SnapshotRecord | None:  # noqa: ARG002 - none

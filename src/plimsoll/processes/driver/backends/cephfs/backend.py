@@ -270,6 +270,9 @@ class CephfsBackend(JournaledBackend):
     async def _remove_leftover(self, removed: RemoveImage) -> None:
         await self._directories.remove_any(removed.name)
 
+    async def is_written(self, place: ImagePlace) -> bool:
+        return await self._directories.is_written(place.name)
+
     async def grow(self, volume: VolumeRecord, size_bytes: int) -> None:
         place = await self._entries.place_of(volume)
         with failures_of(entry_name(volume)):

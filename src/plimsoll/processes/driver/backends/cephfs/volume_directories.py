@@ -69,6 +69,12 @@ class VolumeDirectories:
         own = await self._find(self.path(name))
         return own or await self._files.facts(await self.locate(name))
 
+    async def is_written(self, name: str) -> bool:
+        """Whether there is anything in it. What CephFS counts of the content lags behind, and
+        counts no empty files."""
+        path = await self.locate(name)
+        return bool((await self._files.facts(path)).used_bytes or await self._files.names(path))
+
     async def grow(self, name: str, size_bytes: int) -> None:
         """Never shrinks."""
         if (await self.facts(name)).quota_bytes < size_bytes:

@@ -247,6 +247,9 @@ class RbdBackend(JournaledBackend):
         await remove_copy_snapshots(self._images(place), place.name)
         await remove_if_there(self._images(place), place.name)
 
+    async def is_written(self, place: ImagePlace) -> bool:
+        return await self._images(place).is_written(place.name)
+
     async def grow(self, volume: VolumeRecord, size_bytes: int) -> None:
         place = await self._entries.place_of(volume)
         with failures_of(entry_name(volume)):

@@ -158,6 +158,9 @@ class CephClusters:
     async def condition(self, volume: VolumeRecord) -> VolumeHealth:
         return await self._of(volume).backend.condition(named_in_cluster(volume))
 
+    async def has_foreign_writes(self, volume: VolumeRecord) -> bool:
+        return await self._of(volume).backend.has_foreign_writes(named_in_cluster(volume))
+
     # On the node
 
     async def mend(self, volume: VolumeRecord, node_id: str) -> None:
