@@ -14,7 +14,12 @@ from conformance.every_step.waiting import until
 
 from plimsoll.api.core import Node
 from plimsoll.api.meta import ObjectKey, find_condition
+from plimsoll.decide.ceph.journal.fence_leaders import LEADER
+from plimsoll.decide.ceph.journal.layout import JournalKind, JournalLayout
+from plimsoll.wire.ceph.connection import PoolScope
+from plimsoll.wire.ceph.objects import RadosObjects
 from tests.ceph import guardian
+from tests.ceph.connections import connected
 from tests.ceph.loopback_cluster import POOLS, LoopbackCluster, osd
 from tests.ceph.pool_admin import JOURNAL, PoolAdmin
 from tests.ceph.takeover_steps import (
@@ -24,14 +29,17 @@ from tests.ceph.takeover_steps import (
     MAPS,
     NODES,
     POD,
+    TARGET,
     checksum,
     is_served_by,
     is_told,
     lose,
     taken_over_and_given_back,
+    takeover_map,
     write_checked,
 )
 from tests.ceph.zonal_cluster import (
+    CONTROLLER,
     ZONES,
     ZonalCluster,
     ZonalSettings,
@@ -82,6 +90,37 @@ async def zonal(
 
 async def test_a_lost_zone_is_taken_over_with_its_data_and_given_back(zonal: ZonalCluster) -> None:
     await taken_over_and_given_back(zonal)
+
+
+async def newest_leader(ceph: LoopbackCluster) -> str:
+    """As the journal has it beside the fences; empty: no leader has written a fence."""
+    directory = JournalLayout(kind=JournalKind.VOLUME).directory(JOURNAL).name
+    async with connected(ceph) as connection:
+        objects = RadosObjects(connection, PoolScope(pool=JOURNAL))
+        found = (
+            await objects.keys_from(directory, LEADER) if await objects.exists(directory) else {}
+        )
+    return next(iter(found.values()), "")
+
+
+@pytest.mark.parametrize("zonal", [("--leader-elect-identity=",)], indirect=True)
+async def test_the_next_controller_is_known_to_ceph_before_it_serves_what_the_former_one_fenced(
+    zonal: ZonalCluster,
+) -> None:
+    await is_served_by(zonal, LOST)
+    await zonal.client.create(takeover_map({LOST: [TARGET]}))
+    await is_served_by(zonal, TARGET)
+    former = await newest_leader(zonal.ceph)
+    assert former
+    zonal.processes[CONTROLLER].kill()
+
+    async def is_followed() -> bool:
+        return await newest_leader(zonal.ceph) not in ("", former)
+
+    await until("the next controller is known to Ceph", is_followed)
+    await is_served_by(zonal, TARGET)
+    await zonal.client.patch(MAPS, MAP, {"data": takeover_map({})["data"]})
+    await is_served_by(zonal, LOST)
 
 
 @contextmanager
