@@ -79,14 +79,13 @@ class RbacAuthorizer:
         self._index = index
 
     def allows(self, user: User, asked: AccessAttributes) -> bool:
-        return self._index.grants(user).allows(asked)
+        return self._index.grants(user, asked.namespace).allows(asked)
 
     def explain(self, user: User, asked: AccessAttributes) -> AccessDecision:
-        grants = self._index.grants(user)
-        for grant, rule in grants.applying(asked.namespace):
-            if rule.allows(asked):
-                return AccessDecision(allowed=True, reason=f"RBAC: allowed by {grant.source}")
-        missing = grants.missing_roles(asked.namespace)
+        grants = self._index.grants(user, asked.namespace)
+        for grant in grants.allowing(asked):
+            return AccessDecision(allowed=True, reason=f"RBAC: allowed by {grant.source}")
+        missing = grants.missing_roles()
         said = missing[0] if len(missing) == 1 else f"[{', '.join(missing)}]"
         return AccessDecision(allowed=False, reason=f"RBAC: {said}" if missing else "")
 
@@ -142,4 +141,4 @@ class AccessControl:
             return EVERYTHING
         if AuthorizationMode.RBAC not in self.modes:
             return ()
-        return (rule for _, rule in self.roles.grants(user).applying(namespace))
+        return self.roles.grants(user, namespace).rules()

@@ -28,6 +28,11 @@ def test_rules_come_selector_by_selector_without_repetition() -> None:
     assert aggregated_rules(wanted, find) == [LIST, GET]
 
 
+def test_a_rule_that_a_role_repeats_is_gathered_once() -> None:
+    repeating = role("r", [GET, LIST, GET])
+    assert aggregated_rules(gathering({"one": "1"}), lambda _: [repeating]) == [GET, LIST]
+
+
 def test_a_role_does_not_gather_from_itself() -> None:
     assert aggregated_rules(gathering({"one": "1"}), find) == [GET]
 

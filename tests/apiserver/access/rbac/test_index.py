@@ -80,10 +80,10 @@ def test_long_questions_and_long_names_are_not_remembered() -> None:
     asked = AccessAttributes(verb="get", resource="pods", namespace=long)
 
     assert not authorizer.allows(User(name="ann"), asked)
-    assert index.grants(User(name="ann")).names == {}
+    assert index.grants(User(name="ann"), long).names == {}
     assert not authorizer.allows(User(name="ann", groups=(long,)), asked)
     stranger = User(name="ann", groups=(long,))
-    assert index.grants(stranger) is not index.grants(stranger)
+    assert index.grants(stranger, "red") is not index.grants(stranger, "red")
 
 
 def test_no_more_than_a_number_of_answers_is_remembered_for_all_users() -> None:
@@ -93,5 +93,33 @@ def test_no_more_than_a_number_of_answers_is_remembered_for_all_users() -> None:
         asked = AccessAttributes(verb="get", resource="pods", namespace=f"n-{number}")
         authorizer.allows(User(name=f"user-{number % 7}"), asked)
 
-    users = [User(name=f"user-{number}") for number in range(7)]
-    assert sum(len(index.grants(user).names) for user in users) <= 10
+    remembered = [
+        index.grants(User(name=f"user-{number % 7}"), f"n-{number}").names
+        for number in range(MOST_QUESTIONS // 2 - 100)
+    ]
+    assert sum(map(len, remembered)) < 100
+
+
+def test_what_is_granted_in_one_namespace_is_not_looked_at_in_another() -> None:
+    index = RoleIndex()
+    everyone = {"kind": "Group", "name": "system:authenticated"}
+    for number in range(100):
+        meta = {"name": f"b-{number}", "namespace": "red"}
+        role = {"kind": "ClusterRole", "name": "view"}
+        put(index, "rolebindings", {"metadata": meta, "roleRef": role, "subjects": [everyone]})
+    ann = User(name="ann", groups=("system:authenticated",))
+
+    assert len(index.grants(ann, "red").missing_roles()) == 100
+    assert index.grants(ann, "blue").missing_roles() == []
+
+
+def test_a_change_in_one_namespace_leaves_what_is_known_of_others() -> None:
+    index = RoleIndex()
+    ann = User(name="ann")
+    blue, red = index.grants(ann, "blue"), index.grants(ann, "red")
+
+    put(index, "roles", {"metadata": {"name": "r", "namespace": "red"}})
+    assert index.grants(ann, "blue") is blue
+    assert index.grants(ann, "red") is not red
+    put(index, "clusterroles", {"metadata": {"name": "r"}})
+    assert index.grants(ann, "blue") is not blue

@@ -17,14 +17,15 @@ FindRoles = Callable[[LabelSelector], Iterable[Document]]
 
 def aggregated_rules(role: Document, find: FindRoles) -> list[Document]:
     """The rules that the role should have."""
-    gathered: list[Document] = []
+    gathered: dict[bytes, Document] = {}
     for selector in role["aggregationRule"].get("clusterRoleSelectors") or ():
         parsed = LabelSelector.of(msgspec.convert(selector, LabelSelectorSpec))
         for other in find(parsed):
             if other["metadata"]["name"] == role["metadata"]["name"]:
                 continue
-            gathered += [rule for rule in other.get("rules") or () if rule not in gathered]
-    return gathered
+            for rule in other.get("rules") or ():
+                gathered.setdefault(msgspec.json.encode(rule, order="sorted"), rule)
+    return list(gathered.values())
 
 
 def is_aggregated(role: Document) -> bool:
