@@ -1,16 +1,12 @@
 """No request holds the event loop: all other clients are answered while it is worked on.
 
-A heartbeat runs in the server's event loop. What counts between two beats is the processor time of
-the whole process, so that a busy machine does not matter, and it is compared with a fixed piece of
-work that is measured in the same run. To add a hostile request, add a line to REQUESTS.
+To add a hostile request, add a line to REQUESTS.
 """
 
 import asyncio
 import random
 import sys
-import time
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
 from http import HTTPStatus
 from typing import Any
 
@@ -37,38 +33,20 @@ from tests.apiserver.admission.policies.objects import (
     a_rule,
 )
 from tests.apiserver.api import MAPS, a_map
+from tests.apiserver.stalls import JSON, UNITS, get, patch, post, stall_of
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 OBJECTS = 5000
-UNITS = 5
-"""A unit takes about 12 ms on the machine this was written on; the promise there is 50 ms. The rest
-is for other programs that take memory bandwidth away from the server."""
 AGAIN = 3
 """So often a request that held it too long is sent again. One that holds it does so each time; but
 a worker thread's own work counts too while the system lets the event loop's thread wait."""
 
-JSON, YAML = "application/json", "application/yaml"
+YAML = "application/yaml"
 PROTOBUF = "application/vnd.kubernetes.protobuf"
 PODS = "/api/v1/namespaces/default/pods"
 AS_TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
 AS_METADATA = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"
-
-
-def post(path: str, body: Any, media_type: str = JSON) -> Request:
-    content = body if isinstance(body, bytes) else msgspec.json.encode(body)
-    return Request(method="POST", path=path, headers={"content-type": media_type}, body=content)
-
-
-def patch(path: str, media_type: str, body: Any) -> Request:
-    manager = (("fieldManager", "attacker"),)
-    headers = {"content-type": f"application/{media_type}"}
-    content = msgspec.json.encode(body)
-    return Request(method="PATCH", path=path, query=manager, headers=headers, body=content)
-
-
-def get(path: str, accept: str = JSON, **query: str) -> Request:
-    return Request(method="GET", path=path, query=tuple(query.items()), headers={"accept": accept})
 
 
 def keys(number: int) -> dict[str, str]:
@@ -382,52 +360,6 @@ async def expect(status: int, client: InProcessTransport, request: Request) -> R
     response = await client.request(request)
     assert response.status == status, response.body[:500]
     return response
-
-
-def unit_of_work() -> float:
-    """The processor time of a fixed piece of work: the best of three."""
-
-    def once() -> float:
-        began, total = time.process_time(), 0
-        for number in range(200_000):
-            total += number * number % 7
-        return time.process_time() - began
-
-    return min(once() for _ in range(3))
-
-
-@asynccontextmanager
-async def heartbeat() -> AsyncIterator[list[float]]:
-    """Processor time between any two beats."""
-    gaps: list[float] = []
-
-    async def beat() -> None:
-        last = time.process_time()
-        while True:
-            await asyncio.sleep(0.001)
-            now = time.process_time()
-            gaps.append(now - last)
-            last = now
-
-    task = asyncio.ensure_future(beat())
-    await asyncio.sleep(0.01)
-    gaps.clear()
-    try:
-        yield gaps
-        await asyncio.sleep(0.01)
-    finally:
-        task.cancel()
-
-
-async def stall_of(request: Request, client: InProcessTransport) -> tuple[Response, float, float]:
-    """The answer, the work it took, and the longest that the event loop was held, in units as they
-    are at this time: before or after it, whichever is slower."""
-    unit = unit_of_work()
-    async with heartbeat() as gaps:
-        began = time.process_time()
-        response = await client.request(request)
-        took = time.process_time() - began
-    return response, took, max(gaps) / max(unit, unit_of_work())
 
 
 async def take_back(request: Request, response: Response, client: InProcessTransport) -> None:

@@ -14,7 +14,7 @@ from plimsoll.apiserver.http.answers import Answer, refusal, text_answer
 from plimsoll.apiserver.http.flow.levels import HEALTH, find_level
 from plimsoll.apiserver.http.flow.seat_metrics import SeatMetrics
 from plimsoll.apiserver.http.flow.seats import FairSeats, Seat, all_seats, width_of_list
-from plimsoll.apiserver.http.informational import OPENAPI_V2, Informational, ServerFacts
+from plimsoll.apiserver.http.informational import OPENAPI, Informational, ServerFacts
 from plimsoll.apiserver.http.negotiation import negotiated
 from plimsoll.apiserver.http.request_attributes import attributes_of
 from plimsoll.apiserver.http.requests import (
@@ -27,7 +27,7 @@ from plimsoll.apiserver.metrics import ServerMetrics
 from plimsoll.apiserver.model.status import ApiError
 from plimsoll.apiserver.storage.cluster import StoredCluster
 from plimsoll.apiserver.storage.heavy_work import SLOW_FORMAT_BYTES
-from plimsoll.apiserver.storage.resource_kinds import kind_of
+from plimsoll.apiserver.storage.resource_kinds import collection_of
 from plimsoll.apiserver.storage.store import StoreFailedError
 from plimsoll.apiserver.verbs.dispatch import OnDecided, ResourceRoutes
 from plimsoll.wire.transport import Request
@@ -54,7 +54,7 @@ class ApiServer:
         self.seats = all_seats(cluster.clock)
         self.metrics.register(SeatMetrics(self.seats))
         self._routes = ResourceRoutes(cluster)
-        self._told = Informational(lambda: cluster.custom.resources)
+        self._told = Informational(lambda: cluster.custom.resources, cluster.work)
 
     async def handle(self, request: Request, user: User) -> Answer:
         """Never raises for anything a client can send."""
@@ -96,7 +96,7 @@ class ApiServer:
         """How many seats the request takes: a list as many as it has objects to look at."""
         if target is None or target.name or request.method not in ("GET", "DELETE"):
             return 1
-        return width_of_list(len(self.cluster.collection(kind_of(target.resource))))
+        return width_of_list(len(self.cluster.revisions.collection(collection_of(target.resource))))
 
     async def _handled(
         self,
@@ -171,13 +171,16 @@ class ApiServer:
         self, request: Request, target: Target | None, user: User, *, on_decided: OnDecided
     ) -> Answer:
         if target is None:
-            if request.path == OPENAPI_V2:
-                return await self._told.openapi_v2(request)
-            told = self._told.answer(request, self._facts())
+            told = await self._tell(request)
             if told is not None:
                 return told
             target = parse_target(request.path, self.cluster.custom.find)
         return await self._routes.answer(request, target, user, on_decided=on_decided)
+
+    async def _tell(self, request: Request) -> Answer | None:
+        if request.path.startswith(OPENAPI):
+            return await self._told.openapi(request)
+        return self._told.answer(request, self._facts())
 
     def _facts(self) -> ServerFacts:
         return ServerFacts(

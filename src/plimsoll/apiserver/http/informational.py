@@ -16,13 +16,15 @@ from plimsoll.apiserver.http.negotiation import negotiated, not_acceptable, want
 from plimsoll.apiserver.http.requests import method_not_allowed, resource_missing
 from plimsoll.apiserver.model import discovery
 from plimsoll.apiserver.model.openapi import document as openapi, swagger, swagger_protobuf
+from plimsoll.apiserver.model.slices import encode_members
 from plimsoll.apiserver.model.status import ApiError
+from plimsoll.apiserver.storage.heavy_work import HeavyWork
 from plimsoll.wire.transport import Request
 
 AGGREGATED = "APIGroupDiscoveryList"
 API_LEVEL = "37"
 
-OPENAPI_V2 = "/openapi/v2"
+OPENAPI = "/openapi/"
 OPENAPI_V2_PROTOBUF = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
 OPENAPI_V2_ASKED = (
     OPENAPI_V2_PROTOBUF,
@@ -75,10 +77,14 @@ class ServerFacts:
 class Informational:
     """Answers from what is served at the moment; long documents are made once for each state."""
 
-    def __init__(self, resources: Callable[[], tuple[Resource, ...]]) -> None:
+    def __init__(self, resources: Callable[[], tuple[Resource, ...]], work: HeavyWork) -> None:
         self._resources = resources
+        self._work = work
         self._made_for: tuple[Resource, ...] = ()
         self._made: dict[tuple[str, ...], bytes] = {}
+        self._fingerprints = openapi.Fingerprints()
+        self._one_at_a_time = asyncio.Lock()
+        """Who comes while a document is made gets the same one."""
 
     def answer(self, request: Request, facts: ServerFacts) -> Answer | None:
         """None when the request is about a resource."""
@@ -94,8 +100,6 @@ class Informational:
                 return _only_get(request, lambda: _keys(facts.token_key()))
             case [".well-known", "openid-configuration"]:
                 return _only_get(request, lambda: _issuer(request.headers.get("host", "")))
-            case ["openapi", "v3", *rest]:
-                return _only_get(request, lambda: self._openapi(rest))
             case ["api" | "apis", *_] if len(parts) <= (2 if parts[0] == "api" else 3):
                 return self._discovery(request, parts)
             case ["api" | "apis", *_]:
@@ -105,23 +109,52 @@ class Informational:
             case _:
                 return text_answer("404 page not found\n", 404)
 
-    async def openapi_v2(self, request: Request) -> Answer:
-        """The one document for older clients; made in a thread, because it takes its time."""
+    async def openapi(self, request: Request) -> Answer | None:
+        """Documents of OpenAPI, which take long to make: that is done beside the event loop.
+
+        None when the path is of no such document.
+        """
+        _, version, *rest = request.path.strip("/").split("/")
+        if version not in ("v2", "v3") or (version == "v2" and rest):
+            return None
         if request.method not in ("GET", "HEAD"):
             raise method_not_allowed()
-        accept, resources = request.headers.get("accept", ""), self._resources()
+        if version == "v2":
+            return await self._openapi_v2(request)
+        return Answer(body=await self._openapi_v3("/".join(rest)))
+
+    async def _openapi_v2(self, request: Request) -> Answer:
+        """The one document for older clients."""
+        accept = request.headers.get("accept", "")
         if any(name in accept for name in OPENAPI_V2_ASKED):
-            body = await self._swagger("protobuf", partial(_swagger_protobuf, resources))
+            body = await self._made_once(("v2", "protobuf"), _swagger_protobuf)
             return Answer(body=body, content_type=OPENAPI_V2_PROTOBUF)
         wanted(request, forms=frozenset())
-        return Answer(body=await self._swagger("json", partial(_swagger_json, resources)))
+        return Answer(body=await self._made_once(("v2", "json"), _swagger_json))
 
-    async def _swagger(self, form: str, make: Callable[[], bytes]) -> bytes:
-        made = self._current().get(("v2", form))
-        if made is None:
-            made = await asyncio.to_thread(make)
-            self._current()["v2", form] = made
-        return made
+    async def _openapi_v3(self, path: str) -> bytes:
+        if not path:
+            return await self._made_once(("v3",), self._openapi_index)
+        if not openapi.is_served(self._resources(), path):
+            raise ApiError(404, "NotFound", f"there is no OpenAPI document for {path}", {})
+        return await self._made_once(("v3", path), partial(_openapi_document, path))
+
+    async def _made_once(
+        self, name: tuple[str, ...], make: Callable[[tuple[Resource, ...]], bytes]
+    ) -> bytes:
+        made = self._current().get(name)
+        if made is not None:
+            return made
+        async with self._one_at_a_time:
+            made, resources = self._current().get(name), self._resources()
+            if made is None:
+                made = await self._work.run(partial(make, resources))
+                if resources is self._made_for:  # else other resources are served by now
+                    self._made[name] = made
+            return made
+
+    def _openapi_index(self, resources: tuple[Resource, ...]) -> bytes:
+        return msgspec.json.encode(self._fingerprints.index(resources))
 
     def _current(self) -> dict[tuple[str, ...], bytes]:
         """What was made of the resources that are served now."""
@@ -173,19 +206,13 @@ class Informational:
             self._current()[root, version_name] = made
         return made
 
-    def _openapi(self, rest: list[str]) -> Answer:
-        resources = self._resources()
-        if not rest:
-            return json_answer(openapi.index(resources))
-        path = "/".join(rest)
-        found = openapi.find_document(resources, path)
-        if found is None:
-            raise ApiError(404, "NotFound", f"there is no OpenAPI document for {path}", {})
-        return json_answer(found)
+
+def _openapi_document(path: str, resources: tuple[Resource, ...]) -> bytes:
+    return encode_members(openapi.find_document(resources, path))
 
 
 def _swagger_json(resources: tuple[Resource, ...]) -> bytes:
-    return msgspec.json.encode(swagger.document(resources))
+    return encode_members(swagger.document(resources))
 
 
 def _swagger_protobuf(resources: tuple[Resource, ...]) -> bytes:

@@ -1,6 +1,7 @@
 """Large work in slices, so that other threads get their turn in between.
 
-The interpreter does nothing else while it is inside one call of the JSON decoder or of `sorted`. A
+The interpreter does nothing else while it is inside one call of the JSON decoder, of the encoder or
+of `sorted`. A
 stored object can have twice as many values as a request: its own, and a name for each in the set of
 owned fields. What is done here is divided into calls that are not longer than one request needs.
 """
@@ -30,6 +31,21 @@ def decode_object(raw: bytes) -> dict[str, Any]:
 
 def _decode_members(raw: msgspec.Raw) -> dict[str, Any]:
     return {name: msgspec.json.decode(value) for name, value in _MEMBERS.decode(raw).items()}
+
+
+MEMBERS_DEEP = 3
+"""So deep in an OpenAPI document are the single schemas."""
+
+
+def encode_members(value: Any, depth: int = MEMBERS_DEEP) -> bytes:
+    """What `msgspec.json.encode` returns, member by member down to that depth."""
+    if depth == 0 or not isinstance(value, dict):
+        return msgspec.json.encode(value)
+    members = (
+        msgspec.json.encode(name) + b":" + encode_members(member, depth - 1)
+        for name, member in value.items()
+    )
+    return b"{" + b",".join(members) + b"}"
 
 
 def in_order(texts: Collection[str], key: Callable[[str], Any] | None = None) -> Iterable[str]:

@@ -5,7 +5,7 @@ Almost always one to one. Two groups serve events: one stored object, two views 
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache
 
 from plimsoll.api.registry import Document, Resource, builtin_by_path
 from plimsoll.apiserver.model.custom.served_kind import CustomResource, ServedVersion
@@ -65,10 +65,14 @@ class ResourceKind:
         return endpoint(self.resource, subresource)
 
 
-@lru_cache(maxsize=4096)
 def kind_of(resource: Resource) -> ResourceKind:
-    if isinstance(resource, CustomResource):
-        return _custom_kind(resource)
+    # Custom kinds are not remembered here: each change of a definition makes others, and what was
+    # compiled of those before has to go with them.
+    return _custom_kind(resource) if isinstance(resource, CustomResource) else _builtin(resource)
+
+
+@cache
+def _builtin(resource: Resource) -> ResourceKind:
     known = rules_for(resource.group, resource.kind)
     schema = schema_name(resource.group, resource.version, resource.kind)
     if (resource.group, resource.plural) == ("events.k8s.io", "events"):
@@ -83,6 +87,13 @@ def kind_of(resource: Resource) -> ResourceKind:
     return ResourceKind(
         resource=resource, rules=known, schema=schema, collection=resource.qualified_name
     )
+
+
+def collection_of(resource: Resource) -> str:
+    """The name of the collection, without a look at the schema of a custom resource."""
+    if isinstance(resource, CustomResource):
+        return resource.qualified_name
+    return kind_of(resource).collection
 
 
 def _custom_kind(resource: CustomResource) -> ResourceKind:

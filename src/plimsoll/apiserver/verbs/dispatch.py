@@ -9,19 +9,21 @@ from functools import partial
 
 from msgspec import structs
 
+from plimsoll.api.registry import Resource
 from plimsoll.apiserver.access.users import User
 from plimsoll.apiserver.admission.policies.limits import PolicyTimeNeededError
 from plimsoll.apiserver.admission.webhooks.calls import WebhookCalls, WebhookNeededError
 from plimsoll.apiserver.http.answers import Answer
 from plimsoll.apiserver.http.negotiation import AcceptedForm, wanted_of
 from plimsoll.apiserver.http.requests import Query, Target
+from plimsoll.apiserver.model.custom.served_kind import CustomResource
 from plimsoll.apiserver.model.status import ApiError
 from plimsoll.apiserver.storage.cluster import StoredCluster
 from plimsoll.apiserver.storage.drafts import Draft
 from plimsoll.apiserver.storage.heavy_work import too_busy
 from plimsoll.apiserver.storage.quotas.quota_status import is_uncounted
 from plimsoll.apiserver.storage.resource_kinds import kind_of
-from plimsoll.apiserver.storage.weight import is_heavy
+from plimsoll.apiserver.storage.weight import compares_rules, is_heavy, is_large_schema, reads_much
 from plimsoll.apiserver.verbs.create import answer_create
 from plimsoll.apiserver.verbs.delete import answer_delete
 from plimsoll.apiserver.verbs.delete_collection import answer_delete_collection
@@ -89,6 +91,7 @@ class ResourceRoutes:
         self, request: Request, target: Target, user: User, *, on_decided: OnDecided
     ) -> Answer:
         """Raises ApiError."""
+        await self._compile(target.resource)
         query = Query(request)
         verb = verb_of(request, target, query)
         check_verb(verb, target)
@@ -107,14 +110,22 @@ class ResourceRoutes:
         on_decided()
         return await answer()
 
+    async def _compile(self, resource: Resource) -> None:
+        """A large schema beside the event loop; all other kinds are compiled when they are read."""
+        if isinstance(resource, CustomResource) and is_large_schema(resource):
+            await self._cluster.work.run(resource.served.compile)
+
     async def _decided(
         self, handler: WriteHandler, request: Request, target: Target, user: User
     ) -> Callable[[], Awaitable[Answer]]:
         """What waits until the write is durable, and answers then."""
         kind, calls = kind_of(target.resource), WebhookCalls()
         stored = self._cluster.collection(kind).newest(target.key)
-        aside = is_heavy(request, kind, stored) or is_uncounted(
-            self._cluster, kind, target.namespace
+        aside = (
+            is_heavy(request, kind, stored)
+            or compares_rules(kind, user)
+            or reads_much(self._cluster, kind, target)
+            or is_uncounted(self._cluster, kind, target.namespace)
         )
         cluster = structs.replace(self._cluster, calls=calls)
 

@@ -114,18 +114,18 @@ def test_field_named_like_a_keyword_stays_a_field() -> None:
 
 
 def test_index_points_at_every_document() -> None:
-    index = openapi.index(RESOURCES)["paths"]
+    index = openapi.Fingerprints().index(RESOURCES)["paths"]
     assert sorted(index) == PATHS
     url = index["apis/storage.k8s.io/v1"]["serverRelativeURL"]
     assert url.startswith("/openapi/v3/apis/storage.k8s.io/v1?hash=")
 
 
 def test_hash_changes_with_the_document_and_only_with_it() -> None:
-    before = openapi.index(RESOURCES)["paths"]
+    before = openapi.Fingerprints().index(RESOURCES)["paths"]
     widget = replace(
         resources_by_path()["storage.k8s.io", "v1", "csinodes"], plural="widgets", kind="Widget"
     )
-    after = openapi.index([*RESOURCES, widget])["paths"]
+    after = openapi.Fingerprints().index([*RESOURCES, widget])["paths"]
     changed = {path for path in before if before[path] != after[path]}
     assert changed == {"apis/storage.k8s.io/v1"}
 

@@ -4,6 +4,7 @@ Made of an established definition. The schema is compiled when the first object 
 after that, everything that a handler asks for is there.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -30,6 +31,7 @@ from plimsoll.apiserver.model.shapes import struct
 OBJECT_META = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 VERBS = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")
 PART_VERBS = ("get", "patch", "update")
+MOST_SELECTED = 64
 TYPE_META = ("kind", "apiVersion", "metadata")
 ANYTHING: Document = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 
@@ -45,6 +47,7 @@ class ServedVersion:
         """Objects that were stored later are as the schema wants them."""
         self.stored: ServedVersion | None = None
         """The version in which objects are stored, if its schema is another one."""
+        self._selected: dict[tuple[str, int], dict[str, str]] = {}
 
     @property
     def name(self) -> str:
@@ -104,6 +107,21 @@ class ServedVersion:
     def is_compiled(self) -> bool:
         return "effort" in vars(self) and "rules" in vars(self)
 
+    def compile(self) -> None:
+        """What is made of the schema is made at once, and not by the first request that asks.
+
+        Nothing is asked of the properties until it is there: while one of them is being made in a
+        thread, no other thread could make the same one of another kind.
+        """
+        if self.is_compiled:
+            return
+        made = vars(self)
+        made["node"] = node = compiled_schema(self.schema)
+        rules = CustomRules(node, self.has_status, self.scale, self.selectable_paths)
+        made["rules"] = rules.rules
+        made["_endpoints"] = {"": self._endpoint("")}
+        made["effort"] = Effort(node)
+
     @cached_property
     def deprecation(self) -> str:
         """What clients of this version are warned of."""
@@ -134,6 +152,16 @@ class ServedVersion:
         pruning.prune(self.node, document, is_root=True)
         pruning.fill_in(self.node, document, is_root=True)
         return document
+
+    def selected(self, key: str, revision: int, document: Callable[[], Document]) -> dict[str, str]:
+        """The fields of a stored document that selectors know: many watches ask for the same."""
+        known = self._selected.get((key, revision))
+        if known is None:
+            known = self.rules.selectable_fields(self.read_stored(document()))
+            if len(self._selected) >= MOST_SELECTED:
+                self._selected.clear()
+            self._selected[key, revision] = known
+        return known
 
     def endpoint(self, subresource: str) -> Endpoint:
         known = self._endpoints.get(subresource)

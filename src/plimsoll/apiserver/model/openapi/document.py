@@ -7,10 +7,8 @@ that these reach. Documents are built when asked for: keep them, they are large.
 
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache
+from functools import cache
 from typing import Any
-
-import msgspec
 
 from plimsoll.api.registry import Document, Resource
 from plimsoll.apiserver.model.custom.open_api import custom_schemas
@@ -18,6 +16,7 @@ from plimsoll.apiserver.model.custom.served_kind import CustomResource
 from plimsoll.apiserver.model.definitions import definitions
 from plimsoll.apiserver.model.openapi.paths import META, resource_paths, schema_names
 from plimsoll.apiserver.model.openapi.prose import DESCRIPTIONS
+from plimsoll.apiserver.model.slices import encode_members
 
 _INFO = {"title": "Plimsoll", "version": "v1"}
 _SECURITY = {
@@ -31,17 +30,35 @@ _SECURITY = {
 _ALWAYS_NEEDED = (f"{META}.Status", f"{META}.DeleteOptions")
 
 
-def index(resources: Iterable[Resource]) -> Document:
-    """`/openapi/v3`: where the documents are. The hash changes whenever a document does."""
-    by_path: dict[str, list[Resource]] = {}
-    for resource in resources:
-        by_path.setdefault(resource.group_version_path, []).append(resource)
-    return {
-        "paths": {
-            path: {"serverRelativeURL": f"/openapi/v3/{path}?hash={_fingerprint(tuple(served))}"}
-            for path, served in by_path.items()
+class Fingerprints:
+    """Of the documents. Each is kept as long as the same resources are served at its path."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, tuple[tuple[Resource, ...], str]] = {}
+
+    def index(self, resources: Iterable[Resource]) -> Document:
+        """`/openapi/v3`: where the documents are. The hash changes whenever a document does."""
+        by_path: dict[str, list[Resource]] = {}
+        for resource in resources:
+            by_path.setdefault(resource.group_version_path, []).append(resource)
+        self._known = {path: self._of(path, tuple(served)) for path, served in by_path.items()}
+        return {
+            "paths": {
+                path: {"serverRelativeURL": f"/openapi/v3/{path}?hash={digest}"}
+                for path, (_, digest) in self._known.items()
+            }
         }
-    }
+
+    def _of(self, path: str, served: tuple[Resource, ...]) -> tuple[tuple[Resource, ...], str]:
+        known = self._known.get(path)
+        if known is not None and known[0] == served:
+            return known
+        is_custom = any(isinstance(resource, CustomResource) for resource in served)
+        return served, _digest(served) if is_custom else _builtin_digest(served)
+
+
+def is_served(resources: Iterable[Resource], group_version_path: str) -> bool:
+    return any(resource.group_version_path == group_version_path for resource in resources)
 
 
 def find_document(resources: Iterable[Resource], group_version_path: str) -> Document | None:
@@ -55,9 +72,13 @@ def whole_document(resources: tuple[Resource, ...]) -> Document:
     return _document(resources)
 
 
-@lru_cache(maxsize=256)
-def _fingerprint(served: tuple[Resource, ...]) -> str:
-    return hashlib.sha256(msgspec.json.encode(_document(served))).hexdigest().upper()
+@cache
+def _builtin_digest(served: tuple[Resource, ...]) -> str:
+    return _digest(served)
+
+
+def _digest(served: tuple[Resource, ...]) -> str:
+    return hashlib.sha256(encode_members(_document(served))).hexdigest().upper()
 
 
 def _document(served: Sequence[Resource]) -> Document:

@@ -48,8 +48,12 @@ class Tallies:
             return
         changed = new or old
         namespace = "" if changed is None else changed.key.rpartition("/")[0]
-        for tally in self._kept.get(namespace, {}).values():
-            if old is not None:
-                tally.take(old.document())
-            if new is not None:
-                tally.add(new.document())
+        kept = self._kept.get(namespace)
+        if not kept:
+            return
+        before, after = (None if each is None else each.document() for each in (old, new))
+        for tally in kept.values():
+            if before is not None:
+                tally.take(before)
+            if after is not None:
+                tally.add(after)
