@@ -160,6 +160,7 @@ def make_server(
     keep_roles(access.roles, revisions)
     revisions.on_durable(custom.follow)
     revisions.on_durable(hub.publish)
+    revisions.weigh = hub.weight
     tokens = AccountTokens(objects, clock.now, options.token_key)
     cluster = StoredCluster(
         revisions=revisions,

@@ -12,10 +12,10 @@ from hypothesis import HealthCheck, settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from plimsoll.apiserver.storage.collection import Change, Collection
-from plimsoll.apiserver.storage.revisions import HistoryLimits, Revisions
+from plimsoll.apiserver.storage.revisions import TOLD_AT_ONCE, HistoryLimits, Revisions
 from plimsoll.apiserver.storage.sqlite_store import SqliteStore
 from plimsoll.apiserver.storage.store import LogRow, LogStore, MemoryStore, StoreFailedError
-from plimsoll.runtime.clock import SteppedClock
+from plimsoll.runtime.clock import SteppedClock, SystemClock
 from tests.apiserver.api import MAPS, a_map, serving
 from tests.apiserver.records import put, removed
 from tests.apiserver.stores import FailingStore, SlowStore
@@ -545,3 +545,23 @@ async def test_everything_acknowledged_is_there_after_a_restart(tmp_path: Path) 
         assert {
             item["metadata"]["name"]: item["metadata"] for item in listed.document["items"]
         } == expected
+
+
+@pytest.mark.parametrize(
+    ("watchers", "most"), [(1, 100), (TOLD_AT_ONCE // 2, 2), (10 * TOLD_AT_ONCE, 1)]
+)
+async def test_the_more_watchers_there_are_the_fewer_changes_are_told_in_one_turn(
+    watchers: int, most: int, tmp_path: Path
+) -> None:
+    revisions = Revisions(SqliteStore(tmp_path / "objects.db"), SystemClock())
+    revisions.load(describe)
+    revisions.weigh = lambda _: watchers
+    turns: list[int] = []
+    revisions.on_durable(lambda _, changes: turns.append(len(changes)))
+    async with written(revisions):
+        for number in range(100):
+            stage_put(revisions, f"default/m-{number}")
+        await revisions.durable()
+    revisions.close()
+    assert sum(turns) == 100
+    assert max(turns) == most

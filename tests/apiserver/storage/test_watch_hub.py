@@ -118,3 +118,28 @@ async def test_all_watches_end_when_the_server_goes(api: Api) -> None:
         api.server.cluster.hub.stop()
         await watching.events()
         assert watching.has_ended()
+
+
+def test_long_selectors_of_one_collection_are_bounded_and_short_ones_are_not() -> None:
+    hub, mine, other = WatchHub(), Collection("configmaps"), Collection("secrets")
+    watchers = []
+    while hub.has_room(mine, 500):
+        watchers.append(hub.open(mine, is_ours, 500))
+
+    assert 100 < len(watchers) < 1000
+    assert hub.has_room(mine, 5)
+    assert hub.has_room(other, 500)
+    hub.close(mine, watchers[0])
+    hub.close(mine, watchers[0])
+    assert hub.has_room(mine, 500)
+    assert not hub.has_room(mine, 5000)
+
+
+def test_what_a_change_costs_is_what_its_watchers_compare() -> None:
+    hub, mine = WatchHub(), Collection("configmaps")
+    short, long = hub.open(mine, is_ours), hub.open(mine, is_ours, 400)
+    assert hub.weight("configmaps") > 40
+    hub.close(mine, long)
+    assert hub.weight("configmaps") == 1
+    hub.close(mine, short)
+    assert hub.weight("configmaps") == hub.weight("secrets") == 0

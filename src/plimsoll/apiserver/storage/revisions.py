@@ -26,7 +26,11 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 SETTLED_AT_ONCE = 500
+TOLD_AT_ONCE = 4000
+"""So many watchers are told of one change before others have their turn, or fewer of more."""
 
+Weigh = Callable[[str], int]
+"""What it costs to tell all who watch a collection of one change in it."""
 Describe = Callable[[str, bytes], tuple[dict[str, str], dict[str, str]]]
 """(resource, raw document) → labels and selectable fields."""
 
@@ -85,6 +89,7 @@ class Revisions:
         self._collections: dict[str, Collection] = {}
         self._listeners: list[Callable[[Collection, list[Change]], None]] = []
         self._assigned = 0
+        self.weigh: Weigh = lambda _: 1
         self._batch: _Batch | None = None
         self._writing: _Batch | None = None
         self._wake = asyncio.Event()
@@ -216,11 +221,23 @@ class Revisions:
 
     async def _settle_in_turns(self, batch: _Batch) -> None:
         """A batch of thousands takes its time: others have their turn in between."""
-        for start in range(0, len(batch.changes), SETTLED_AT_ONCE):
+        start = 0
+        while start < len(batch.changes):
             if start:
                 await self._clock.sleep(NO_TIME)
-            self._show(batch.changes[start : start + SETTLED_AT_ONCE])
+            turn = self._turn(batch.changes[start : start + SETTLED_AT_ONCE])
+            self._show(turn)
+            start += len(turn)
         batch.end()
+
+    def _turn(self, changes: list[tuple[Collection, Change]]) -> list[tuple[Collection, Change]]:
+        """As many of the changes as watchers can be told of in one turn; one at least."""
+        told = 0
+        for number, (collection, _) in enumerate(changes):
+            told += self.weigh(collection.name)
+            if told > TOLD_AT_ONCE:
+                return changes[: max(1, number)]
+        return changes
 
     def _settle(self, batch: _Batch) -> None:
         self._show(batch.changes)

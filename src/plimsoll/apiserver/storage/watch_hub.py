@@ -4,7 +4,7 @@ The server waits for no watcher: one whose buffer overflows is cut off and has t
 """
 
 import asyncio
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable
 
 from plimsoll.apiserver.storage.collection import Change, ChangeKind, Collection, StoredRecord
@@ -12,6 +12,10 @@ from plimsoll.wire.transport import SharedLine
 
 BUFFER_EVENTS = 50_000
 BUFFER_BYTES = 64 * 1024 * 1024
+CONDITIONS_OF_A_TELLING = 10
+"""So many conditions of a selector take as long as to tell one watcher of a change."""
+MOST_LADEN = 10_000
+"""Of all watchers of a collection whose selectors are long: what one change costs for them."""
 SHARED_LINES = 64
 """How many lines are kept for watches that have yet to send them."""
 
@@ -50,9 +54,11 @@ def event_for(change: Change, matches: Matches) -> Event | None:
 class Watcher:
     """One open watch: events to send, in order."""
 
-    def __init__(self, matches: Matches | None) -> None:
+    def __init__(self, matches: Matches | None, weight: int = 1) -> None:
         """`matches` is None if the watch is about everything in the collection."""
         self._matches = matches
+        self.weight = weight
+        """What a change costs for this watcher; 1: there is little to compare it with."""
         self.on_ready: Callable[[], None] | None = None
         """Called instead of waking the reader: for one that takes everything at once."""
         self.on_events: Callable[[list[Event]], None] | None = None
@@ -107,10 +113,18 @@ class Watcher:
             self._wake.set()
 
 
+def _weight(conditions: int) -> int:
+    return 1 + conditions // CONDITIONS_OF_A_TELLING
+
+
 class WatchHub:
     def __init__(self) -> None:
         self._watchers: dict[str, dict[Watcher, None]] = {}
         """Of each collection, in the order in which they came."""
+        self._weights: Counter[str] = Counter()
+        self._laden: Counter[str] = Counter()
+        """Of each collection: what a change costs for all watchers, and for those with long
+        selectors."""
         self.stopping = False
         self._lines: dict[tuple[int, ChangeKind, bytes], SharedLine] = {}
         """What was sent last, by revision, kind of change and beginning of the document."""
@@ -139,13 +153,31 @@ class WatchHub:
             found = self._frames[named] = make()
         return found
 
-    def open(self, collection: Collection, matches: Matches | None) -> Watcher:
-        watcher = Watcher(matches)
+    def open(self, collection: Collection, matches: Matches | None, conditions: int = 1) -> Watcher:
+        watcher = Watcher(matches, _weight(conditions))
         self._watchers.setdefault(collection.name, {})[watcher] = None
+        self._count(collection, watcher, watcher.weight)
         return watcher
 
     def close(self, collection: Collection, watcher: Watcher) -> None:
-        self._watchers.get(collection.name, {}).pop(watcher, None)
+        watchers = self._watchers.get(collection.name, {})
+        if watcher in watchers:
+            del watchers[watcher]
+            self._count(collection, watcher, -watcher.weight)
+
+    def _count(self, collection: Collection, watcher: Watcher, weight: int) -> None:
+        self._weights[collection.name] += weight
+        if watcher.weight > 1:
+            self._laden[collection.name] += weight
+
+    def weight(self, collection: str) -> int:
+        """What it costs to tell all its watchers of one change."""
+        return self._weights[collection]
+
+    def has_room(self, collection: Collection, conditions: int) -> bool:
+        """Whether one more selector with so many conditions leaves the event loop to others."""
+        weight = _weight(conditions)
+        return weight == 1 or self._laden[collection.name] + weight <= MOST_LADEN
 
     def publish(self, collection: Collection, changes: list[Change]) -> None:
         for watcher in self._watchers.get(collection.name, ()):

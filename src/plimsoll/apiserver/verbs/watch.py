@@ -68,6 +68,16 @@ async def answer_watch(request: ReadRequest) -> Answer:
     return Answer(stream=stream, content_type=view.watch_type)
 
 
+def _too_many_conditions() -> ApiError:
+    return ApiError(
+        429,
+        "TooManyRequests",
+        "other watches of this resource have long selectors already, and each change is compared "
+        "with all of them: watch with a shorter selector, or try again later",
+        {"retryAfterSeconds": 10},
+    )
+
+
 async def _only(chunk: bytes) -> AsyncIterator[bytes]:
     yield chunk
 
@@ -124,6 +134,8 @@ def _limit(seconds: int) -> timedelta:
 class OpenWatch:
     """A running watch; iterate over its chunks, each of them whole lines, then `close` it.
 
+    Raises 429 where there are too many long selectors already.
+
     It is subscribed when it is made: no change after that is missed, however long the client
     takes to ask for the first chunk.
     """
@@ -132,7 +144,10 @@ class OpenWatch:
         self._cluster = cluster
         self._request = request
         self._collection = cluster.collection(request.kind)
-        self._watcher = cluster.hub.open(self._collection, self._matches())
+        conditions = request.selection.terms
+        if not cluster.hub.has_room(self._collection, conditions):
+            raise _too_many_conditions()
+        self._watcher = cluster.hub.open(self._collection, self._matches(), conditions)
         self._first = self._first_events()
         self._began_at = cluster.revisions.committed
         self._is_slow = request.view.is_slow

@@ -63,6 +63,8 @@ class ObjectSelection:
         if not slash:
             namespace, name = "", record.key
         fields = {"metadata.name": name, "metadata.namespace": namespace}
+        if self._kind.custom is not None and self._kind.reads_fields:
+            return fields | self._kind.custom.selected(record.key, record.revision, record.document)
         if self._kind.reads_fields:
             shown = self._kind.read_stored(record.document())
             return fields | self._kind.rules.selectable_fields(shown)
