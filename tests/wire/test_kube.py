@@ -1,4 +1,5 @@
 import asyncio
+import contextlib
 from collections.abc import Awaitable
 from datetime import timedelta
 from random import Random
@@ -24,6 +25,7 @@ from plimsoll.wire.parameters import (
     strategic_patch,
 )
 from plimsoll.wire.transport import Request, Response
+from tests.garbage import garbage_of_waiting
 from tests.wire.scripted import ScriptedTransport, answer, refusal
 
 NODES = documents(resources_by_path()["", "v1", "nodes"])
@@ -231,3 +233,14 @@ async def test_anything_can_be_read_raw() -> None:
 def test_a_request_knows_whether_it_only_reads() -> None:
     assert Request(method="GET", path="/").is_read
     assert not Request(method="PATCH", path="/").is_read
+
+
+async def test_a_refusal_leaves_no_garbage() -> None:
+    """A circle of error and frame would keep the answer until the collector comes."""
+
+    async def ask() -> None:
+        with contextlib.suppress(KubeError):
+            await client(ScriptedTransport(refusal(403, "Forbidden"))).get(CLAIMS, DATA)
+
+    await ask()
+    assert await garbage_of_waiting(ask) == 0

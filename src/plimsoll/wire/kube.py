@@ -225,21 +225,29 @@ class KubeClient:
             response = await self._transport.request(request)
             if response.status < LEAST_ERROR:
                 return response
-            error = error_from_response(
-                response.status, response.headers, response.body, operation=_name(request)
-            )
-            if (
-                error.retry_after is None
-                or attempt == ATTEMPTS - 1
-                or not _may_repeat(request, error)
-            ):
-                raise error
-            await self._clock.sleep(self._pause(error.retry_after, attempt))
+            asked_for = _repeated_after(request, response)
+            if asked_for is None or attempt == ATTEMPTS - 1:
+                # Not in a name of this frame: the traceback refers to the frame, and the circle
+                # would keep the answer until the collector finds it.
+                raise _refusal(request, response)
+            await self._clock.sleep(self._pause(asked_for, attempt))
         raise AssertionError("the last attempt returns or raises")
 
     def _pause(self, asked_for: timedelta, attempt: int) -> timedelta:
         backoff = RETRY_BACKOFF.delay(attempt, self._chance)
         return max(min(asked_for, LONGEST_RETRY_AFTER), NO_TIME) + backoff
+
+
+def _refusal(request: Request, response: Response) -> KubeError:
+    return error_from_response(
+        response.status, response.headers, response.body, operation=_name(request)
+    )
+
+
+def _repeated_after(request: Request, response: Response) -> timedelta | None:
+    """How long the server asks to wait; None: the request is not to be repeated."""
+    error = _refusal(request, response)
+    return error.retry_after if _may_repeat(request, error) else None
 
 
 def _may_repeat(request: Request, error: KubeError) -> bool:

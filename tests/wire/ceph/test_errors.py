@@ -39,3 +39,12 @@ def test_an_unknown_number_is_told() -> None:
 def test_every_failure_has_a_text_and_a_code() -> None:
     assert TEXTS.keys() == REFUSALS.keys() == set(CephFailure)
     assert CephError(CephFailure.FENCED, "pool a").failure is CephFailure.FENCED
+
+
+def test_an_error_that_is_told_again_says_the_same_and_keeps_no_frames() -> None:
+    error = CephError(CephFailure.TIMED_OUT, "pool p", "no answer")
+    with pytest.raises(CephError):
+        raise error
+    again = error.again()
+    assert (str(again), again.failure) == (str(error), CephFailure.TIMED_OUT)
+    assert again.__traceback__ is None

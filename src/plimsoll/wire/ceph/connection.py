@@ -205,7 +205,7 @@ class CephConnection:
         failures = self._failures
         async with self._connecting:
             if self._cluster is None and self._failures > failures and self._failure is not None:
-                raise self._failure
+                raise self._failure.again()
             if self._cluster is None:
                 cluster = self.bindings.rados.Rados(
                     rados_id=self._access.user, conf=_options(self._access, self._limits)
@@ -213,7 +213,7 @@ class CephConnection:
                 try:
                     await self._limited(cluster.connect, self._monitors)
                 except CephError as error:
-                    self._failure, self._failures = error, self._failures + 1
+                    self._failure, self._failures = error.again(), self._failures + 1
                     await self._give_back(cluster)
                     raise
                 self._cluster = cluster
@@ -236,13 +236,16 @@ class CephConnection:
             self._calls.give_up(name)
             raise CephError(CephFailure.TIMED_OUT, where, GIVEN_UP) from error
         except foreign as error:
-            number = getattr(error, "errno", None) or 0
-            failed = ceph_error(number, where, "" if number else str(error))
-            if failed.failure is CephFailure.FENCED:
-                # This client gets no answer any more: the next call connects anew. What other calls
-                # still have of it goes with them.
-                self._cluster = None
-            raise failed from error
+            raise self._failed(error, where) from error
+
+    def _failed(self, error: Exception, where: str) -> CephError:
+        number = getattr(error, "errno", None) or 0
+        failed = ceph_error(number, where, "" if number else str(error))
+        if failed.failure is CephFailure.FENCED:
+            # This client gets no answer any more: the next call connects anew. What other calls
+            # still have of it goes with them.
+            self._cluster = None
+        return failed
 
     async def close(self) -> None:
         cluster, self._cluster = self._cluster, None

@@ -6,6 +6,7 @@ operating system that librados and librbd report, another the failures to codes 
 
 from collections.abc import Callable
 from enum import StrEnum
+from typing import Self
 
 from plimsoll.wire.csi.errors import CsiStatusError
 from plimsoll.wire.csi.refusals import (
@@ -95,6 +96,12 @@ class CephError(Exception):
         note = f" ({detail})" if detail else ""
         super().__init__(f"{where} {TEXTS[failure]}{note}")
         self.failure = failure
+        self._where = where
+        self._detail = detail
+
+    def again(self) -> Self:
+        """The same error, not raised yet: to raise one twice keeps the frames of both callers."""
+        return type(self)(self.failure, self._where, self._detail)
 
 
 class NoCephError(Exception):

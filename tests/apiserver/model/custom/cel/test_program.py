@@ -1,11 +1,14 @@
 """Expressions and their values: the language, and Kubernetes' library."""
 
+import contextlib
+
 import pytest
 
 from plimsoll.apiserver.model.custom.cel.checking import Places
 from plimsoll.apiserver.model.custom.cel.program import CompilationError, compiled_program
 from plimsoll.apiserver.model.custom.cel.values import BudgetError, CelError, Meter
 from plimsoll.apiserver.model.custom.nodes import compiled_schema
+from tests.garbage import garbage_of
 
 SELF = {
     "a": 1,
@@ -167,3 +170,21 @@ def doubled(times: int) -> str:
 def test_no_expression_runs_for_long(text: str) -> None:
     with pytest.raises(BudgetError):
         value(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["1 / 0 == 1 || false", "self.items.all(x, x.zz)", "self.items.exists(x, 1 / 0 == 1)"]
+    + [f"{kind}('x') == {kind}('x')" for kind in ("int", "uint", "double")],
+)
+def test_an_expression_without_a_value_leaves_no_garbage(text: str) -> None:
+    """It would keep the object until the collector comes, which large requests put off."""
+
+    program = compiled_program(text, {"self": None})
+
+    def fail() -> None:
+        with contextlib.suppress(CelError):
+            program.value({"self": SELF}, Meter(1000))
+
+    fail()
+    assert garbage_of(fail) == 0

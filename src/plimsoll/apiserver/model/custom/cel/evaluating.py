@@ -216,7 +216,8 @@ def _truth(part: Evaluate, variables: Variables) -> bool | CelError:
     except CelError as error:
         if type(error) is not CelError:
             raise
-        return error
+        # Another one: this one's traceback refers to the frames that would hold it.
+        return CelError(*error.args)
     return value if isinstance(value, bool) else CelError("no such overload")
 
 
@@ -234,7 +235,8 @@ def _either(tree: FunctionCall, absorbing: bool) -> Evaluate:  # noqa: FBT001 &&
             return absorbing
         for each in (one, other):
             if isinstance(each, CelError):
-                raise each
+                # Another one again, for the same reason.
+                raise CelError(*each.args)
         return not absorbing
 
     return evaluate

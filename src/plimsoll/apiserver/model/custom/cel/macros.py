@@ -147,7 +147,7 @@ class _Comprehension:
 
     def _any(self, bindings: Iterator[Variables], wanted: bool) -> bool:  # noqa: FBT001
         """Whether one gives the wanted answer; an error counts only if none does."""
-        failure: CelError | None = None
+        failure: tuple[object, ...] | None = None
         for inner in bindings:
             try:
                 if self._holds(inner) is wanted:
@@ -155,9 +155,11 @@ class _Comprehension:
             except CelError as error:
                 if type(error) is not CelError:
                     raise
-                failure = error
+                failure = error.args
         if failure is not None:
-            raise failure
+            # Another one, which no name of this frame refers to: the traceback refers to the frame,
+            # and the circle would keep the values until the collector finds it.
+            raise CelError(*failure)
         return False
 
     def _all(self, _value: Any, bindings: Iterator[Variables]) -> bool:

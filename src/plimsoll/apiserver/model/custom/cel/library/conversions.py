@@ -48,13 +48,13 @@ T = TypeVar("T", int, float)
 
 def _read(kind: Callable[[str], T], text: str, named: str) -> T:
     """A number that is written out. Raises CelError."""
-    failed = CelError(f"type conversion error from 'string' to '{named}'")
+    said = f"type conversion error from 'string' to '{named}'"
     if not text.isascii() or "_" in text or text != text.strip():
-        raise failed
+        raise CelError(said)
     try:
         return kind(text)
     except ValueError:
-        raise failed from None
+        raise CelError(said) from None
 
 
 def to_uint(_meter: Meter, value: Any) -> UInt:
