@@ -381,3 +381,47 @@ async def test_a_definition_has_no_part_in_what_is_built_in(api: Api) -> None:
 
     assert refused.status == 422
     assert "spec.names.plural" in refused.document["message"]
+
+
+class DeletingWebhook:
+    """It allows everything, and the definition is gone when it answers."""
+
+    api: Api
+
+    async def post(self, url: str, body: bytes, **_: object) -> bytes:  # noqa: ARG002 of the protocol
+        await self.api.ask("DELETE", f"{DEFINITIONS}/widgets.example.com")
+        await settle()
+        asked = msgspec.json.decode(body)
+        answer = {"uid": asked["request"]["uid"], "allowed": True}
+        return msgspec.json.encode({**asked, "response": answer})
+
+    async def close(self) -> None:
+        """It has no connections."""
+
+
+async def test_an_object_whose_definition_goes_while_it_is_decided_is_not_stored() -> None:
+    webhook = DeletingWebhook()
+    async with serving(webhooks=webhook) as api:
+        webhook.api = api
+        await define(api)
+        rule = {
+            "operations": ["CREATE"],
+            "apiGroups": ["example.com"],
+            "apiVersions": ["v1"],
+            "resources": ["widgets"],
+        }
+        hook = {
+            "name": "a.example.com",
+            "clientConfig": {"url": "https://127.0.0.1:1/", "caBundle": ""},
+            "sideEffects": "None",
+            "admissionReviewVersions": ["v1"],
+            "rules": [rule],
+        }
+        path = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
+        configuration = {"metadata": {"name": "a"}, "webhooks": [hook]}
+        assert (await api.ask("POST", path, configuration)).status == 201
+
+        assert (await api.ask("POST", WIDGETS, a_widget())).status == 429
+        assert (await api.ask("POST", WIDGETS, a_widget())).status == 404
+        await define(api)
+        assert (await api.ask("GET", WIDGETS)).document["items"] == []

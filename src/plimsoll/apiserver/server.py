@@ -20,6 +20,7 @@ from plimsoll.apiserver.http.request_attributes import attributes_of
 from plimsoll.apiserver.http.requests import (
     PathMissingError,
     Target,
+    is_builtin,
     is_resource_path,
     parse_target,
 )
@@ -106,6 +107,9 @@ class ApiServer:
         *,
         on_decided: OnDecided = _do_nothing,
     ) -> Answer:
+        if is_resource_path(request.path) and not is_builtin(request.path):
+            # It may have waited for its seat, while definitions came and went.
+            target = self._target(request.path)
         try:
             self._authorize(request, target, user)
             answer = await self._answer(request, target, user, on_decided=on_decided)

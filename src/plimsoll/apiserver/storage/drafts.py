@@ -117,6 +117,7 @@ class Draft:
         self._first = revisions.next_revision
         self._collections: dict[str, DraftCollection] = {}
         self._staged: list[tuple[DraftCollection, Change]] = []
+        self._needs: list[Callable[[], bool]] = []
 
     def collection(self, name: str) -> DraftCollection:
         if name not in self._collections:
@@ -133,8 +134,13 @@ class Draft:
         self._staged.append((drafted, change))
         drafted.stage(change)
 
+    def need(self, holds: Callable[[], bool]) -> None:
+        """The decision counts for as long as this is true."""
+        self._needs.append(holds)
+
     def is_current(self) -> bool:
-        return all(collection.is_current() for collection in self._collections.values())
+        current = all(collection.is_current() for collection in self._collections.values())
+        return current and all(holds() for holds in self._needs)
 
     def commit(self) -> bool:
         """On the event loop: stage everything, unless what it was decided on has changed."""

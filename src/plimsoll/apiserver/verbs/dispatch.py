@@ -196,6 +196,7 @@ def _write_handler(verb: Verb, target: Target) -> WriteHandler:
 def _decide(handler: WriteHandler, request: WriteRequest) -> AnswerWhenDurable:
     """Stage what the request asks for. Raises ApiError, with the warnings that go with it."""
     try:
+        request.need_definition()
         answer = handler(request)
         request.refresh_quotas()
         request.refresh_definitions()

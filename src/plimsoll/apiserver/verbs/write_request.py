@@ -1,6 +1,7 @@
 """A write request on its way through: its options and its body are read, its answer is made."""
 
 from collections.abc import Callable
+from functools import partial
 
 from plimsoll.api.registry import Document
 from plimsoll.apiserver.access.users import User
@@ -15,10 +16,12 @@ from plimsoll.apiserver.http.negotiation import (
 )
 from plimsoll.apiserver.http.requests import Query, Target
 from plimsoll.apiserver.model import schema
+from plimsoll.apiserver.model.custom.served_kind import CustomResource
 from plimsoll.apiserver.model.status import ApiError
 from plimsoll.apiserver.storage.cluster import StoredCluster
 from plimsoll.apiserver.storage.collection import StoredRecord
 from plimsoll.apiserver.storage.definitions import definition_status
+from plimsoll.apiserver.storage.heavy_work import too_busy
 from plimsoll.apiserver.storage.quotas import quota_status
 from plimsoll.apiserver.storage.resource_kinds import ResourceKind, kind_of
 from plimsoll.apiserver.verbs.options.write_options import RequestWriteOptions, options_of_write
@@ -46,6 +49,17 @@ class WriteRequest:
         self.query = Query(request)
         self.kind = kind_of(target.resource)
         self.warnings: list[str] = []
+
+    def need_definition(self) -> None:
+        """What is decided of a custom resource counts as long as its definition does not change:
+        who deletes a definition deletes all of its objects. Raises 429."""
+        resource, custom = self.target.resource, self.cluster.custom
+        if not isinstance(resource, CustomResource):
+            return
+        if self.cluster.draft is not None:
+            self.cluster.draft.need(partial(custom.serves, resource))
+        elif not custom.serves(resource):
+            raise too_busy()
 
     def refresh_quotas(self) -> None:
         quota_status.refresh(self.cluster, self.target.namespace)

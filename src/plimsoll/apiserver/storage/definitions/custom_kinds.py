@@ -99,6 +99,14 @@ class CustomKinds:
         """A custom resource."""
         return self._by_path.get((group, version, plural))
 
+    def serves(self, resource: CustomResource) -> bool:
+        """What is asked of the resource is still done as it was when it was found."""
+        found = self._by_path.get((resource.group, resource.version, resource.plural))
+        if found is None:
+            return False
+        now, then = found.served, resource.served
+        return (now.changed_at, now.is_terminating) == (then.changed_at, then.is_terminating)
+
     def known(self) -> list[tuple[str, KnownDefinition]]:
         """At one moment: large writes are decided in a thread, while others become durable."""
         return list(self._known.items())
