@@ -214,6 +214,49 @@ async def test_an_object_never_grows_beyond_what_etcd_would_store(api: Api) -> N
     assert (await api.ask("DELETE", f"{DEPLOYMENTS}/a")).status == 200
 
 
+@pytest.mark.parametrize("way", ["PUT", "PATCH"])
+async def test_a_small_object_may_grow_up_to_the_limit_without_its_owners(
+    api: Api, way: str
+) -> None:
+    made = (await api.create("small")).document
+    data = {f"{'k' * 80}{n}": "" for n in range(9999)}
+    grown = await api.ask(way, f"{MAPS}/small", (made if way == "PUT" else {}) | {"data": data})
+    assert grown.status == 200
+    assert "managedFields" not in grown.document["metadata"]
+    applied = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "small"}}
+    assert (await api.apply(f"{MAPS}/small", applied)).status == 413
+
+
+@pytest.mark.parametrize("part", ["binding", "status", "ephemeralcontainers"])
+async def test_no_part_of_an_object_makes_it_larger_than_etcd_would_store(
+    api: Api, part: str
+) -> None:
+    path = "/api/v1/namespaces/default/pods"
+    containers = [{"name": "c", "image": "i", "env": [{"name": "A", "value": "x" * 900_000}]}]
+    pod = {"metadata": {"name": "p"}, "spec": {"containers": containers}}
+    assert (await api.ask("POST", path, pod)).status == 201
+    long = "x" * 900_000
+    bodies: dict[str, tuple[str, Document]] = {
+        "binding": (
+            "POST",
+            {
+                "metadata": {"name": "p", "annotations": {"a": long}},
+                "target": {"kind": "Node", "name": "n"},
+            },
+        ),
+        "status": ("PATCH", {"status": {"message": long}}),
+        "ephemeralcontainers": (
+            "PATCH",
+            {"spec": {"ephemeralContainers": [containers[0] | {"name": "e"}]}},
+        ),
+    }
+    method, body = bodies[part]
+    reply = await api.ask(method, f"{path}/p/{part}", body)
+    assert (reply.status, reply.document["reason"]) == (413, "RequestEntityTooLarge")
+    small = await api.ask("GET", f"{path}/p")
+    assert len(str(small.document)) < 1_000_000
+
+
 async def test_a_large_object_is_stored_without_its_owners_but_not_applied_without_them(
     api: Api,
 ) -> None:

@@ -216,6 +216,12 @@ def store(
     if len(record.raw) > OBJECT_LIMIT and not keeps_owners:
         stored["metadata"].pop("managedFields", None)
         record = write.cluster.record(write.kind, key, stored, revision)
+    check_size(record)
+    return write.cluster.stage(write.kind, record)
+
+
+def check_size(record: StoredRecord) -> None:
+    """Raises 413 if the object is too large to be stored."""
     if len(record.raw) > OBJECT_LIMIT:
         raise ApiError(
             413,
@@ -223,4 +229,3 @@ def store(
             f"the object would have {len(record.raw)} bytes; it may have at most {OBJECT_LIMIT}",
             {},
         )
-    return write.cluster.stage(write.kind, record)

@@ -8,7 +8,7 @@ from plimsoll.apiserver.model import schema
 from plimsoll.apiserver.model.kinds.pods.binding import bind, check_binding
 from plimsoll.apiserver.model.status import bad_request, not_found
 from plimsoll.apiserver.storage.resource_kinds import kind_of
-from plimsoll.apiserver.verbs.write import Write
+from plimsoll.apiserver.verbs.write import Write, check_size
 from plimsoll.apiserver.verbs.write_request import AnswerWhenDurable, WriteRequest
 
 BINDING = "io.k8s.api.core.v1.Binding"
@@ -37,7 +37,9 @@ def create_binding(write: Write, body: object) -> Document:
     write.cluster.admission.check(attributes)
     pod = bind(record.document(), binding, write.now)
     if not write.options.dry_run:
-        write.cluster.put(pods, key, pod)
+        bound = write.cluster.record(pods, key, pod, write.cluster.versions.next_revision)
+        check_size(bound)
+        write.cluster.stage(pods, bound)
     return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
 
 
