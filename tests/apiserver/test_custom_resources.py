@@ -425,3 +425,26 @@ async def test_an_object_whose_definition_goes_while_it_is_decided_is_not_stored
         assert (await api.ask("POST", WIDGETS, a_widget())).status == 404
         await define(api)
         assert (await api.ask("GET", WIDGETS)).document["items"] == []
+
+
+async def test_defaults_that_multiply_end_where_no_object_is_stored(api: Api) -> None:
+    node: Document = {"type": "string", "default": "a"}
+    for _ in range(9):
+        item = {"type": "object", "properties": {"n": node}}
+        node = {"type": "array", "default": [{}] * 10, "items": item}
+    await define(api, a_version(spec={"type": "object", "properties": {"n": node}}))
+
+    reply = await api.ask("POST", WIDGETS, a_widget())
+
+    assert (reply.status, reply.document["reason"]) == (413, "RequestEntityTooLarge")
+
+
+async def test_complaints_that_list_what_is_right_end_before_they_fill_the_memory(api: Api) -> None:
+    values = {"type": "string", "enum": [f"value-{n}" for n in range(2000)]}
+    spec = {"type": "object", "properties": {"l": {"type": "array", "items": values}}}
+    await define(api, a_version(spec=spec))
+
+    reply = await api.ask("POST", WIDGETS, a_widget(l=["other"] * 2000))
+
+    assert reply.status == 422
+    assert len(str(reply.document)) < 2_000_000

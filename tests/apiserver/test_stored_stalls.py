@@ -167,3 +167,23 @@ async def test_many_rules_of_a_user_are_listed_beside_the_event_loop(
     review = post(path, {"spec": {"namespace": "default"}})
     assert b'"r13999"' in (await ann.request(review)).body
     assert await least_stall(ann, [review] * TRIES) < UNITS
+
+
+async def test_defaults_that_multiply_are_filled_in_beside_the_event_loop(
+    client: InProcessTransport,
+) -> None:
+    node: Any = {"type": "string", "default": "a"}
+    for _ in range(7):
+        item = {"type": "object", "properties": {"n": node}}
+        node = {"type": "array", "default": [{}] * 10, "items": item}
+    definition = a_definition("shares")
+    schema = definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    schema["properties"]["spec"] = {"type": "object", "properties": {"n": node}}
+    await create(client, DEFINITIONS, [definition])
+    body = {"apiVersion": "example.com/v1", "kind": "Shares", "metadata": {"name": "a"}, "spec": {}}
+    stalls = []
+    for _ in range(TRIES):
+        response, _, stall = await stall_of(post(SHARES, body), client)
+        assert response.status == 413
+        stalls.append(stall)
+    assert min(stalls) < UNITS

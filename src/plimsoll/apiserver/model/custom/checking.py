@@ -33,13 +33,17 @@ class TooManyLooksError(ValueError):
     """The document and its schema would take too long."""
 
 
+MOST_SAID = 256 * 1024
+"""Characters of the complaints about one document."""
+
+
 def schema_errors(
     node: SchemaNode, value: Any, old: Any = MISSING, path: str = ""
 ) -> list[FieldError]:
     """All complaints; `old` is what is there already, and `path` where the value is."""
     checker = Checker()
     try:
-        return list(checker.errors(node, value, old, path))
+        return list(_bounded(checker.errors(node, value, old, path)))
     except TooManyLooksError:
         said = f"has too many values and alternatives: at most {MOST_LOOKS} can be looked at"
         return [FieldError.invalid(path or NIL, "", said)]
@@ -222,6 +226,16 @@ def string_errors(raw: Document, value: str, path: str) -> Iterator[FieldError]:
     if named and raw.get("type", "string") == "string" and not formats.is_valid(named, value):
         said = f'{path}{IN_BODY} must be of type {named}: "{value}"'
         yield FieldError(ErrorType.TYPE_INVALID, path, said, value)
+
+
+def _bounded(errors: Iterator[FieldError]) -> Iterator[FieldError]:
+    """Enough of them to see what is wrong: each may tell all values that would be right."""
+    said = 0
+    for error in errors:
+        yield error
+        said += len(error.detail)
+        if said > MOST_SAID:
+            return
 
 
 def _enum_errors(node: SchemaNode, value: Any, path: str) -> Iterator[FieldError]:

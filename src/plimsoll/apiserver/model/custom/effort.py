@@ -10,6 +10,7 @@ from functools import cached_property
 from plimsoll.apiserver.model.custom.cel.checking import Places
 from plimsoll.apiserver.model.custom.cel.program import CompilationError, compiled_program
 from plimsoll.apiserver.model.custom.nodes import SchemaNode
+from plimsoll.apiserver.model.custom.pruning import puts_much
 from plimsoll.apiserver.model.custom.values import regexes
 
 BYTES_EACH = 8
@@ -29,8 +30,18 @@ class Effort:
         """Steps of each rule and combination, and by how many loops they are multiplied."""
         return list(_terms(self._node, 0))
 
+    def compile(self) -> None:
+        """As `ServedVersion.compile`, and for the same reason."""
+        vars(self).update(_terms=list(_terms(self._node, 0)), _puts_much=puts_much(self._node))
+
+    @cached_property
+    def _puts_much(self) -> bool:
+        return puts_much(self._node)
+
     def steps(self, size: int) -> int:
         """For a document of so many bytes."""
+        if self._puts_much:
+            return MOST
         values = 1 + size // BYTES_EACH
         total = values
         for steps, loops in self._terms:

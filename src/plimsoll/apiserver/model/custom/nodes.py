@@ -7,10 +7,14 @@ it is asked for: by name, without a look at the raw document again.
 from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
+
 from plimsoll.api.registry import Document
 
 INT_OR_STRING = ("integer", "string")
 MISSING: Any = object()
+_NAME_BYTES = 4
+"""Of the shortest name of a member, with what stands around it."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -29,6 +33,8 @@ class SchemaNode:
     embedded: bool = False
     """The value is a whole object with kind, apiVersion and metadata."""
     default: Any = MISSING
+    default_bytes: int = 0
+    """Of the default, as JSON with a name."""
     has_defaults: bool = False
     """Something in it, or itself, has a default or must not be null."""
     texts: frozenset[str] = frozenset()
@@ -64,6 +70,7 @@ def compiled_schema(raw: Document) -> SchemaNode:
         preserves=raw.get("x-kubernetes-preserve-unknown-fields", False) or additional is True,
         embedded=raw.get("x-kubernetes-embedded-resource", False),
         default=raw.get("default", MISSING),
+        default_bytes=_NAME_BYTES + len(msgspec.json.encode(raw.get("default"))),
         texts=frozenset(v for v in raw.get("enum") or () if isinstance(v, str)),
         rules=tuple(raw.get("x-kubernetes-validations") or ()),
     )

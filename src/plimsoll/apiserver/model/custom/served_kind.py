@@ -120,7 +120,9 @@ class ServedVersion:
         rules = CustomRules(node, self.has_status, self.scale, self.selectable_paths)
         made["rules"] = rules.rules
         made["_endpoints"] = {"": self._endpoint("")}
-        made["effort"] = Effort(node)
+        effort = Effort(node)
+        effort.compile()
+        made["effort"] = effort
 
     @cached_property
     def deprecation(self) -> str:
