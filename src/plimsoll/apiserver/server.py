@@ -55,7 +55,7 @@ class ApiServer:
         self.seats = all_seats(cluster.clock)
         self.metrics.register(SeatMetrics(self.seats))
         self._routes = ResourceRoutes(cluster)
-        self._told = Informational(lambda: cluster.custom.resources, cluster.work)
+        self._told = Informational(lambda: cluster.custom.resources, cluster.work.run)
 
     async def handle(self, request: Request, user: User) -> Answer:
         """Never raises for anything a client can send."""

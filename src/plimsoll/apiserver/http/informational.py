@@ -1,7 +1,7 @@
 """What the server tells about itself: health, version, metrics, discovery, OpenAPI."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -18,7 +18,6 @@ from plimsoll.apiserver.model import discovery
 from plimsoll.apiserver.model.openapi import document as openapi, swagger, swagger_protobuf
 from plimsoll.apiserver.model.slices import encode_members
 from plimsoll.apiserver.model.status import ApiError
-from plimsoll.apiserver.storage.heavy_work import HeavyWork
 from plimsoll.wire.transport import Request
 
 AGGREGATED = "APIGroupDiscoveryList"
@@ -63,6 +62,9 @@ def version() -> dict[str, Any]:
     }
 
 
+Run = Callable[[Callable[[], bytes]], Awaitable[bytes]]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerFacts:
     """What differs from one server to another."""
@@ -77,9 +79,10 @@ class ServerFacts:
 class Informational:
     """Answers from what is served at the moment; long documents are made once for each state."""
 
-    def __init__(self, resources: Callable[[], tuple[Resource, ...]], work: HeavyWork) -> None:
+    def __init__(self, resources: Callable[[], tuple[Resource, ...]], run: Run) -> None:
+        """`run` does beside the event loop what takes long."""
         self._resources = resources
-        self._work = work
+        self._run = run
         self._made_for: tuple[Resource, ...] = ()
         self._made: dict[tuple[str, ...], bytes] = {}
         self._fingerprints = openapi.Fingerprints()
@@ -148,7 +151,7 @@ class Informational:
         async with self._one_at_a_time:
             made, resources = self._current().get(name), self._resources()
             if made is None:
-                made = await self._work.run(partial(make, resources))
+                made = await self._run(partial(make, resources))
                 if resources is self._made_for:  # else other resources are served by now
                     self._made[name] = made
             return made

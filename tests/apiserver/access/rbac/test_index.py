@@ -102,11 +102,11 @@ def test_no_more_than_a_number_of_answers_is_remembered_for_all_users() -> None:
 
 def test_what_is_granted_in_one_namespace_is_not_looked_at_in_another() -> None:
     index = RoleIndex()
-    everyone = {"kind": "Group", "name": "system:authenticated"}
+    all_users = {"kind": "Group", "name": "system:authenticated"}
     for number in range(100):
         meta = {"name": f"b-{number}", "namespace": "red"}
         role = {"kind": "ClusterRole", "name": "view"}
-        put(index, "rolebindings", {"metadata": meta, "roleRef": role, "subjects": [everyone]})
+        put(index, "rolebindings", {"metadata": meta, "roleRef": role, "subjects": [all_users]})
     ann = User(name="ann", groups=("system:authenticated",))
 
     assert len(index.grants(ann, "red").missing_roles()) == 100

@@ -21,7 +21,7 @@ ROLES, CLUSTER_ROLES = f"roles.{GROUP}", f"clusterroles.{GROUP}"
 ROLE_BINDINGS, CLUSTER_ROLE_BINDINGS = f"rolebindings.{GROUP}", f"clusterrolebindings.{GROUP}"
 """Names of the collections that hold them."""
 
-MOST_QUESTIONS = 262_144
+MOST_QUESTIONS = 131_072
 """Of all users; what is remembered beyond that is dropped. What an answer is made of counts too:
 each rule with names, and each binding that was collected for it."""
 LONGEST_QUESTION = 512
