@@ -124,6 +124,31 @@ async def test_a_record_that_was_deleted_meanwhile_is_stored_anew() -> None:
     assert "resourceVersion" not in msgspec.json.decode(transport.requests[-1].body)["metadata"]
 
 
+@pytest.mark.parametrize("way", ["begun again", "dropped"])
+async def test_the_record_of_the_attempt_before_is_deleted_when_its_deletion_failed_once(
+    way: str,
+) -> None:
+    """The claim may be bound by then, and no loop would look for a second record of it."""
+    undone = msgspec.structs.replace(an_intent(), state=IntentState.UNDONE)
+    lease = {**lease_document(StoredIntent(intent=undone), "storage")}
+    leases = {"kind": "LeaseList", "metadata": {}, "items": [lease]}
+    deleted = answer(body={"kind": "Status", "status": "Success"})
+    transport = ScriptedTransport(
+        answer(body=leases), answer(body=lease), refusal(403, "Forbidden"), deleted, deleted
+    )
+    client = KubeClient(transport, clock=SteppedClock(), chance=Random(1))
+    book = IntentBook(client, SETTINGS, GAUGE, None)
+    await book.load()
+    second = msgspec.structs.replace(an_intent(), number=1)
+    with pytest.raises(KubeError):
+        await book.begin(second)
+    await (book.begin(second) if way == "begun again" else book.drop("1"))
+    deletions = [each for each in transport.requests if each.method == "DELETE"]
+    names = [each.path.rpartition("/")[2] for each in deletions]
+    assert names[:2] == [undone.name, undone.name]
+    assert len(names) == (2 if way == "begun again" else 3)
+
+
 async def test_the_intent_of_another_driver_is_not_written_over() -> None:
     there = answer(body=a_lease("another.test"))
     transport = ScriptedTransport(refusal(409, "AlreadyExists"), there)

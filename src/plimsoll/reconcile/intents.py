@@ -84,6 +84,8 @@ class IntentBook:
         """By the uid of the claim."""
         self._aside: dict[str, _Known] = {}
         """By the name of the lease: attempts that were given up, and are settled by themselves."""
+        self._replaced: dict[str, StoredIntent] = {}
+        """By the uid of the claim: of the attempt before the newest one, until it is deleted."""
         self._strays: frozenset[str] = frozenset()
         """Names of leases that were not known when they were looked for last."""
         self._is_allowed = True
@@ -103,6 +105,7 @@ class IntentBook:
             return []
         self._known.clear()
         self._aside.clear()
+        self._replaced.clear()
         due = self._client.clock.monotonic() + self._settings.wait.total_seconds()
         found = [stored for lease in listed.items if (stored := self._own(lease)) is not None]
         for stored in sorted(found, key=lambda each: each.intent.number):
@@ -238,6 +241,7 @@ class IntentBook:
         known = StoredIntent(intent=intent)
         if before is not None and is_same_name:
             if before.intent == intent:
+                await self._delete_replaced(intent.uid)
                 return
             known = StoredIntent(intent=intent, lease=before.stored.lease)
         try:
@@ -246,7 +250,8 @@ class IntentBook:
             self._check_allowed(error)
             replaced = await self._write(known)
         if replaced is not None and replaced.intent.name != intent.name:
-            await self._delete(replaced.stored)
+            self._replaced[intent.uid] = replaced.stored
+        await self._delete_replaced(intent.uid)
 
     @property
     def _epoch(self) -> str:
@@ -377,9 +382,16 @@ class IntentBook:
         """Nothing is to be settled any more. Raises KubeError."""
         known = self._known.get(uid)
         if known is not None:
+            await self._delete_replaced(uid)
             await self._delete(known.stored)
             del self._known[uid]
             self._count()
+
+    async def _delete_replaced(self, uid: str) -> None:
+        """Also one whose deletion failed before: no loop would look at it any more."""
+        if (replaced := self._replaced.get(uid)) is not None:
+            await self._delete(replaced)
+            del self._replaced[uid]
 
     async def _write(self, stored: StoredIntent, due: float = 0.0) -> _Known | None:
         """What was known of the claim before."""
