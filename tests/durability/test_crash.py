@@ -71,7 +71,8 @@ def live_and_die(server: EmbeddedServer, chance: random.Random, number: int) -> 
     ]
     for writer in writers:
         writer.start()
-    time.sleep(chance.uniform(0.4, 1.2))
+    watch.wait_for(changes=50)
+    time.sleep(chance.uniform(0.0, 0.8))
     server.kill()
     for thread in (*writers, watch):
         thread.join(30)

@@ -3,12 +3,14 @@
 import http.client
 import json
 import threading
+import time
 from dataclasses import dataclass, field
 from typing import Any
 
 from tests.servers import Endpoint
 
 GONE = 410
+SEEN_WITHIN_SECONDS = 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +71,13 @@ class WatchThread(threading.Thread):
 
     def run(self) -> None:
         read_watch(self._endpoint, self._path, self.watched)
+
+    def wait_for(self, changes: int) -> None:
+        """Until it has read so many, or is over: on a busy machine the first one takes its time."""
+        give_up_at = time.monotonic() + SEEN_WITHIN_SECONDS
+        while self.is_alive() and len(self.watched.changes) < changes:
+            assert time.monotonic() < give_up_at, "the watch tells of no changes"
+            time.sleep(0.02)
 
 
 def versions_after(start: dict[str, int], changes: list[Change]) -> dict[str, int]:
