@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from tests.ceph.keeper import ClusterKeeper
     from tests.ceph.loopback_cluster import LoopbackCluster
 
+pytest.register_assert_rewrite("tests.ceph.interrupted_calls")
+"""So that a failure tells what is left over."""
+
 collect_ignore_glob = ["test_[!r]*.py", "*/test_*.py"] if missing() else []
 if missing_for_files():
     collect_ignore_glob += ["files/test_*.py"]

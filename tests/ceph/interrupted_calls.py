@@ -28,6 +28,7 @@ from plimsoll.wire.ceph.connection import CephConnection, PoolScope
 from plimsoll.wire.ceph.images import NewImage, RbdImages
 from plimsoll.wire.ceph.objects import RadosObjects
 from tests.ceph.connections import connected
+from tests.ceph.journal_keys import passing_keys
 from tests.ceph.loopback_cluster import JOURNAL, POOLS, LoopbackCluster
 
 T = TypeVar("T")
@@ -172,7 +173,7 @@ class JournalGround:
         journal = RadosObjects(self.connection, PoolScope(pool=JOURNAL))
         found: dict[str, str] = {}
         for name in set(DIRECTORIES) & set(await journal.names()):
-            found |= await journal.keys_from(name, "")
+            found |= await passing_keys(journal, name)
         return found
 
     async def assert_only(self, place: ImagePlace) -> None:

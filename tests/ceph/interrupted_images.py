@@ -38,6 +38,7 @@ from plimsoll.wire.csi.inprocess import InProcessCsi
 from tests.ceph.connections import access, connected
 from tests.ceph.files.interrupted_files import LIMITS, TIME_LIMIT, UUID, Death
 from tests.ceph.interrupted_calls import DIRECTORIES
+from tests.ceph.journal_keys import passing_keys
 from tests.ceph.loopback_cluster import JOURNAL, POOLS, LoopbackCluster
 from tests.ceph.rbd_drivers import NODE
 from tests.processes.driver.drivers import NAME, Running
@@ -171,7 +172,7 @@ class ImagesGround:
     async def _journal(self, scope: PoolScope, names: list[str]) -> list[str]:
         found = [n for n in names if n.startswith("csi.") and n not in DIRECTORIES]
         for name in set(names) & {*DIRECTORIES}:
-            found += await RadosObjects(self.connection, scope).keys_from(name, "")
+            found += await passing_keys(RadosObjects(self.connection, scope), name)
         return found
 
     async def _names(self, scope: PoolScope) -> list[str]:

@@ -17,7 +17,7 @@ from tests.ceph.rbd_drivers import CLASS, rbd_driver
 from tests.processes.driver.drivers import Running
 
 LOST, OTHER = "zone-a", "zone-b"
-SECONDS = 60.0
+SECONDS = 180.0
 AT_MOST = timedelta(seconds=40)
 """What a call may take: the event loop stands still while the zone is killed."""
 KEPT_BY_LIBRBD = {"rbd_directory", "rbd_info", "rbd_trash", "rbd_children"}

@@ -52,6 +52,7 @@ from tests.ceph.connections import connected
 from tests.ceph.files.cephfs_drivers import NODE, cephfs_options
 from tests.ceph.files.filesystems import access, mounted
 from tests.ceph.interrupted_calls import CrashedError
+from tests.ceph.journal_keys import passing_keys
 from tests.processes.driver.drivers import NAME, Running
 
 UNCHANGING = frozenset(
@@ -265,7 +266,7 @@ class FilesGround:
         names = await objects.names()
         found = [name for name in names if name not in SHARED_OBJECTS]
         for name in set(names) & SHARED_OBJECTS:
-            found += await objects.keys_from(name, "")
+            found += await passing_keys(objects, name)
         return found
 
     def _tree(self, place: Path) -> list[str]:

@@ -18,6 +18,7 @@ from tests.ceph.cluster_filesystem import DATA_POOLS, METADATA_POOL, ClusterFile
 from tests.ceph.connections import LIMITS, connected
 from tests.ceph.files.cephfs_drivers import CLASS, cephfs_driver
 from tests.ceph.files.filesystems import access, files
+from tests.ceph.journal_keys import passing_keys
 from tests.processes.driver.drivers import MIB, ZONE, Running
 
 A, B = DATA_POOLS["zone-a"], DATA_POOLS["zone-b"]
@@ -43,7 +44,7 @@ async def journal(filesystem: ClusterFilesystem) -> list[str]:
         names = await objects.names()
         found = [name for name in names if name not in directories]
         for name in set(names) & set(directories):
-            found += await objects.keys_from(name, "")
+            found += await passing_keys(objects, name)
         return sorted(found)
 
 

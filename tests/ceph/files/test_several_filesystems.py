@@ -34,6 +34,7 @@ from tests.ceph.connections import LIMITS, connected
 from tests.ceph.files.cephfs_drivers import NODE, cephfs_driver, cephfs_options
 from tests.ceph.files.filesystems import access, files
 from tests.ceph.interrupted_calls import CrashedError
+from tests.ceph.journal_keys import passing_keys
 from tests.ceph.staging import publish, stage, take_back
 from tests.ceph.test_rbd_node import write_through
 from tests.processes.driver.drivers import ZONE, Running
@@ -88,7 +89,7 @@ class FilesystemGround:
         journal = RadosObjects(self.connection, PoolScope(pool=METADATA_POOL, namespace=NAMESPACE))
         found = list(await self.fs.names(REMOVED))
         for name in await journal.names():
-            found += await journal.keys_from(name, "")
+            found += await passing_keys(journal, name)
         return found
 
 
