@@ -214,19 +214,39 @@ def test_a_volume_changes_the_capacity_of_all_classes_where_it_is() -> None:
         assert cluster.settle() == IN_A
 
 
-def test_a_volume_that_is_anywhere_changes_the_capacity_of_its_class() -> None:
+def test_a_volume_that_is_anywhere_changes_the_capacity_of_all_classes() -> None:
     cluster, volume = a_cluster(), a_volume(class_name="fast")
+    publisher = cluster.publisher
+    for happens in (
+        publisher.provisioned,
+        publisher.deleted,
+        publisher.expanded,
+        publisher.snapshotted,
+    ):
+        happens(volume)
+        assert cluster.settle() == ALL
+
+
+def test_a_volume_of_a_class_that_is_not_published_changes_the_capacity_of_the_others() -> None:
+    cluster = a_cluster()
+    cluster.publisher.put_class(a_class("now", binding_mode="Immediate"), cluster.now)
+    cluster.publisher.deleted(a_volume(class_name="now"))
+    assert cluster.settle() == ALL
+
+
+def test_csi_provisioner_asks_again_for_the_class_of_a_volume_that_is_anywhere() -> None:
+    cluster, volume = a_cluster(COMPATIBLE), a_volume(class_name="fast")
     cluster.publisher.provisioned(volume)
     assert cluster.settle() == FAST
     cluster.publisher.deleted(volume)
-    assert cluster.settle() == FAST
+    assert cluster.settle() == set()
 
 
-def test_a_volume_whose_place_has_a_name_of_its_own_changes_the_capacity_of_its_class() -> None:
+def test_a_volume_whose_place_has_a_name_of_its_own_changes_the_capacity_of_all_classes() -> None:
     cluster = a_cluster()
     volume = a_volume(class_name="fast", reachable_from={f"topology.{DRIVER}/serves.a": "true"})
     cluster.publisher.provisioned(volume)
-    assert cluster.settle() == FAST
+    assert cluster.settle() == ALL
 
 
 def test_a_volume_of_two_zones_changes_the_capacity_of_both_but_not_for_csi_provisioner() -> None:

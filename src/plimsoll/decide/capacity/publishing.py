@@ -345,18 +345,15 @@ class Publisher:
             self.ask(pair)
 
     def _capacity_changed(self, volume: PersistentVolume) -> None:
-        """All classes where the volume is, and wherever else its pool is reached from; if that is
-        not known, its class everywhere."""
+        """All classes where the volume is, and wherever else its pool is reached from."""
         affinity = volume.spec.node_affinity
-        if affinity is None:
+        if self.settings.policy is not PublishingPolicy.COMPATIBLE:
+            self._ask_all(self._published.sharing(self._pairs_reached_by(affinity)))
+        elif affinity is None:
             self.refused(volume.spec.storage_class_name)
-            return
-        segments = self._segments_of(affinity)
-        pairs = [Pair(segment, name) for segment in segments for name in self._classes]
-        is_ours_to_choose = self.settings.policy is not PublishingPolicy.COMPATIBLE
-        self._ask_all(self._published.sharing(pairs) if is_ours_to_choose else pairs)
-        if not segments and is_ours_to_choose:
-            self.refused(volume.spec.storage_class_name)
+        else:
+            segments = self._segments_of(affinity)
+            self._ask_all(Pair(segment, name) for segment in segments for name in self._classes)
 
     def _pairs_reached_by(self, affinity: VolumeNodeAffinity | None) -> Iterable[Pair]:
         """All classes where a volume is; if that is not known, everywhere."""
