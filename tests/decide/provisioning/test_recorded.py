@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import msgspec
 import pytest
 
 from plimsoll.api.typed import from_document
@@ -58,6 +59,34 @@ def test_a_volume_of_the_name_whose_handle_cannot_be_compared_counts(volume_id: 
     in_tree = {"metadata": {"name": "pvc-1"}, "spec": {"awsElasticBlockStore": {"volumeID": "1"}}}
     assert is_recorded(asset, [from_document(PersistentVolume, in_tree)])
     assert is_recorded(asset, [volume("pvc-1", "id-1", driver="another.test")])
+
+
+def by(provisioner: str, found: PersistentVolume) -> PersistentVolume:
+    annotations = {"pv.kubernetes.io/provisioned-by": provisioner}
+    metadata = msgspec.structs.replace(found.metadata, annotations=annotations)
+    return msgspec.structs.replace(found, metadata=metadata)
+
+
+@pytest.mark.parametrize("number", [0, 1])
+def test_a_volume_of_the_name_that_another_provisioner_made_does_not_count(number: int) -> None:
+    asset = replace(ASSET, number=number)
+    found = by("another.test", volume("pvc-1", "id-2", driver="another.test"))
+    assert find_recording(asset, [found]) is AssetRecording.NONE
+    assert find_recording(replace(asset, volume_id=""), [found]) is AssetRecording.NONE
+    host_path = {"metadata": {"name": "pvc-1"}, "spec": {"hostPath": {"path": "/v/pvc-1"}}}
+    made = by("example.com/host-path", from_document(PersistentVolume, host_path))
+    assert find_recording(asset, [made]) is AssetRecording.NONE
+
+
+def test_a_driver_under_another_name_has_the_same_volume() -> None:
+    """It may be in use."""
+    assert is_recorded(ASSET, [by("another.test", volume("pvc-1", "id-1", driver="another.test"))])
+
+
+def test_a_plugin_of_kubernetes_stands_for_the_driver_that_took_over_from_it() -> None:
+    in_tree = {"metadata": {"name": "pvc-1"}, "spec": {"awsElasticBlockStore": {"volumeID": "1"}}}
+    found = by("kubernetes.io/aws-ebs", from_document(PersistentVolume, in_tree))
+    assert is_recorded(Asset(driver="ebs.csi.aws.com", volume_name="pvc-1"), [found])
 
 
 def claim(uid: str = "1", volume_name: str = "") -> PersistentVolumeClaim:

@@ -4,17 +4,20 @@ A volume that was asked for under the name of its PersistentVolume is recorded b
 PersistentVolume of that name: every provisioner asks for that name, and a driver answers with the
 same volume. One that was asked for under a number is told by its handle, because another program
 may have recorded a volume of its own under the name meanwhile. Where handles cannot be compared,
-the name counts as well.
+the name counts as well. The name says nothing where the volume itself names another provisioner:
+the class of the claim was made anew meanwhile, for that one.
 
 What is not recorded now may have been so once: another program has recorded it, a pod has used it,
 and the PersistentVolume is gone again. `find_doubt` says when that is possible.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
 from plimsoll.api.volumes import PersistentVolume, PersistentVolumeClaim
+from plimsoll.decide.annotations import PROVISIONED_BY
+from plimsoll.decide.csi.migration import is_in_tree
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,8 +53,19 @@ def find_recording(asset: Asset, volumes: Iterable[PersistentVolume]) -> AssetRe
     return found
 
 
+def is_of_other_provisioner(annotations: Mapping[str, str], provisioner: str) -> bool:
+    """Whether a volume with these annotations tells of what another provisioner made. A plugin of
+    Kubernetes itself may stand for the CSI driver that took over from it."""
+    maker = annotations.get(PROVISIONED_BY, "")
+    return maker not in ("", provisioner) and not is_in_tree(maker)
+
+
 def _by_name(asset: Asset, volume: PersistentVolume) -> AssetRecording:
     source = volume.spec.csi
+    if is_of_other_provisioner(volume.annotations, asset.driver):
+        # A driver under another name, for the same storage, gives the same volume.
+        is_same = source is not None and source.volume_handle == asset.volume_id
+        return AssetRecording.FOUND if is_same else AssetRecording.NONE
     if not asset.number or source is None or source.driver != asset.driver:
         return AssetRecording.FOUND
     return AssetRecording.NONE if asset.volume_id else AssetRecording.UNTOLD

@@ -87,6 +87,14 @@ def test_what_is_recorded_is_never_undone(
 
 
 @pytest.mark.parametrize("claim", CLAIMS.values(), ids=CLAIMS)
+def test_what_was_made_for_a_claim_that_another_provisioner_serves_is_undone(
+    claim: PersistentVolumeClaim | None,
+) -> None:
+    step = decide_intent(an_intent(), claim, is_recorded=False, is_served=True)
+    assert step is IntentStep.UNDO
+
+
+@pytest.mark.parametrize("claim", CLAIMS.values(), ids=CLAIMS)
 def test_an_undone_asset_is_remembered_while_its_claim_may_ask_for_another(
     claim: PersistentVolumeClaim | None,
 ) -> None:
@@ -197,6 +205,17 @@ def test_a_volume_is_deleted_by_the_name_of_its_own_asset(told: str, name: str) 
             {"metadata": {"name": "other"}, "spec": {"hostPath": {"path": "/v/pvc-other"}}},
             False,
             id="of-another-claim",
+        ),
+        pytest.param(
+            {
+                "metadata": {
+                    "name": NAME,
+                    "annotations": {"pv.kubernetes.io/provisioned-by": "other"},
+                },
+                "spec": {"csi": {"driver": "other", "volumeHandle": "1"}},
+            },
+            False,
+            id="by-its-name-of-another-provisioner",
         ),
         pytest.param(
             {"metadata": {"name": "other"}, "spec": {"claimRef": {"name": NAME}}},

@@ -36,6 +36,7 @@ from plimsoll.decide.provisioning.intents import (
     refused,
     requested_name,
 )
+from plimsoll.decide.provisioning.recorded import is_of_other_provisioner
 
 CLASS_NAME, CLASS_UID = "storageClass", "storageClassUID"
 
@@ -67,10 +68,12 @@ def decide_intent(
     claim: PersistentVolumeClaim | None,
     *,
     is_recorded: bool,
+    is_served: bool = False,
     is_node_gone: bool = False,
 ) -> IntentStep:
     """`claim` is what has the name of its claim now, `is_node_gone` tells of the node that it has
-    selected. Whether its volume is recorded counts first: a pod may use it."""
+    selected. Whether its volume is recorded counts first: a pod may use it. `is_served` means that
+    the volume of the claim tells of what another provisioner made."""
     match intent.state:
         case IntentState.SUSPECT | IntentState.STUCK:
             return IntentStep.LEAVE
@@ -80,6 +83,8 @@ def decide_intent(
             return IntentStep.WAIT if is_waiting(claim, intent) else IntentStep.GO_ON
         case _ if is_recorded:
             return IntentStep.FORGET
+        case _ if is_served:
+            return IntentStep.UNDO
         case IntentState.MADE if is_wanted(intent, claim) and is_waiting(claim, intent):
             return IntentStep.WAIT
         case IntentState.CALLING | IntentState.MADE if (
@@ -181,9 +186,26 @@ def is_asset_recorded(intent: Intent, volumes: Iterable[Document]) -> bool:
     hand counts: it has the asset's name somewhere in its source."""
     name = asset_name(intent)
     return any(
-        volume["metadata"]["name"] == intent.volume_name or name in _source(volume)
+        (_is_of_claim(intent, volume) and not _is_of_other(intent, volume))
+        or name in _source(volume)
         for volume in volumes
     )
+
+
+def is_served_by_other(intent: Intent, volumes: Iterable[Document]) -> bool:
+    """Whether the volume of the claim tells of what another provisioner made: the class was made
+    anew for that one, while the first was at work."""
+    return any(_is_of_claim(intent, each) and _is_of_other(intent, each) for each in volumes)
+
+
+def _is_of_claim(intent: Intent, volume: Document) -> bool:
+    name: str = volume["metadata"]["name"]
+    return name == intent.volume_name
+
+
+def _is_of_other(intent: Intent, volume: Document) -> bool:
+    annotations = volume["metadata"].get("annotations") or {}
+    return is_of_other_provisioner(annotations, intent.driver)
 
 
 def _source(volume: Document) -> str:

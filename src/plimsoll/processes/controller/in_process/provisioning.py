@@ -46,6 +46,7 @@ from plimsoll.decide.provisioning.in_process.unrecorded_assets import (
     lift_guard,
 )
 from plimsoll.decide.provisioning.intents import Intent, IntentState, is_waiting
+from plimsoll.decide.provisioning.recorded import is_of_other_provisioner
 from plimsoll.enact.enactor import Done, Overtaken
 from plimsoll.processes.controller.in_process.intents import InProcessIntents
 from plimsoll.processes.controller.in_process.operations import OperationVerdict
@@ -255,9 +256,9 @@ class Provisioning:
 
     async def _is_saved(self, operation: Provision) -> bool:
         found = await self._context.find_volume(operation.volume_name)
-        if found is None or found.spec.claim_ref is None:
+        if found is None or is_of_other_provisioner(found.annotations, operation.provisioner):
             return False
-        return found.spec.claim_ref.uid == operation.claim.uid
+        return found.spec.claim_uid == operation.claim.uid
 
 
 def _is_reachable(made: MadeVolume, node: Node) -> bool:

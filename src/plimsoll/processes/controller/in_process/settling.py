@@ -15,6 +15,7 @@ from plimsoll.decide.provisioning.in_process.intents import (
     asset_name,
     decide_intent,
     is_asset_recorded,
+    is_served_by_other,
 )
 from plimsoll.decide.provisioning.intents import Intent, IntentState
 from plimsoll.decide.provisioning.recorded import OtherLeaders
@@ -58,6 +59,7 @@ class IntentSettling:
             intent,
             claim,
             is_recorded=is_asset_recorded(intent, volumes),
+            is_served=is_served_by_other(intent, volumes),
             is_node_gone=self._context.has_lost_node(claim),
         )
 

@@ -65,22 +65,23 @@ class BegunCalls:
             memory = ClaimMemory(in_progress=intent.recorded_claim)
             return Ignore(reason=IgnoreReason.HELD, memory=memory)
         is_wanted = intent.is_wanted_by(claim) and intent.state is not IntentState.UNDOING
-        if is_wanted and not self._may_be_served(intent):
+        is_seen = self._caches.view().volume(intent.volume_name) is not None
+        names_volume = claim is not None and bool(claim.spec.volume_name)
+        if is_wanted and not (is_seen or names_volume):
             return None
         stored = await self._tools.client.list(VOLUMES)
         if is_recorded(intent.asset, stored.items):
             return Ignore(reason=IgnoreReason.PROVISIONED_ALREADY)
+        # By another volume of the name than was asked for.
         is_served = any(volume.name == intent.volume_name for volume in stored.items)
+        if is_wanted and not (is_served or (is_seen and intent.number)):
+            return None
         waiting = None if is_served else _same(claim, uid)
         if intent.state in (IntentState.UNDOING, IntentState.MADE):
             return replace(undoing(intent, intent.volume_id), wanted_by=waiting)
         if await self._gives_up(uid, waiting):
             return StartOver(plan=NOTHING, memory=NOTHING_KNOWN)
         return await self._ask_again(intent, waiting)
-
-    def _may_be_served(self, intent: Intent) -> bool:
-        """Whether a volume of the name is there, which may be another one than was asked for."""
-        return bool(intent.number) and self._caches.view().volume(intent.volume_name) is not None
 
     async def _gives_up(self, uid: str, claim: PersistentVolumeClaim | None) -> bool:
         """Whether what was begun is undone beside what comes next for the claim: a pod waits, and
