@@ -78,6 +78,12 @@ def a_class_with_options() -> StorageClass:
     return msgspec.structs.replace(CLASS, mount_options=("ro", "noatime"))
 
 
+def a_claim_with_attributes() -> PersistentVolumeClaim:
+    claim = a_claim()
+    spec = msgspec.structs.replace(claim.spec, volume_attributes_class_name="gold")
+    return msgspec.structs.replace(claim, spec=spec)
+
+
 def a_clone() -> PersistentVolumeClaim:
     claim = a_claim()
     source = DataSource(kind="PersistentVolumeClaim", name="source")
@@ -121,6 +127,14 @@ UNWILLING = Plugin({"provision": ""}, name="host-path")
             'plugin "host-path" is not a CSI plugin. '
             "Only CSI plugin can provision a claim with a datasource",
             id="data-source",
+        ),
+        pytest.param(
+            a_claim_with_attributes(),
+            CLASS,
+            OURS,
+            "Volume attributes classes are not supported by the provisioner but the claim asks for "
+            '"gold"',
+            id="volume-attributes-class",
         ),
         pytest.param(
             annotated_claim(a_claim(), {SELECTED_NODE: "gone"}),

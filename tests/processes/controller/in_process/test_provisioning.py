@@ -1,7 +1,10 @@
+from dataclasses import replace
 from datetime import timedelta
 
+import msgspec
 import pytest
 
+from plimsoll.api.selectors.label import LabelSelectorSpec
 from plimsoll.processes.controller.in_process.provisioners.protocol import (
     MadeVolume,
     ProvisionerError,
@@ -95,3 +98,23 @@ def test_a_volume_is_described_by_its_claim_its_class_and_what_was_made() -> Non
 def test_a_volume_smaller_than_asked_for_is_not_accepted() -> None:
     with pytest.raises(ProvisionerError, match="has 1 bytes, 2147483648 were asked for"):
         volume_document(a_request(), MadeVolume(source={}, capacity_bytes=1))
+
+
+@pytest.mark.parametrize(
+    ("labels", "is_accepted"),
+    [({"region": "north"}, True), ({"region": "east"}, False), ({}, False)],
+    ids=["what-is-selected", "another-value", "no-labels"],
+)
+def test_a_volume_has_the_labels_that_its_claim_selects(
+    labels: dict[str, str], *, is_accepted: bool
+) -> None:
+    north = LabelSelectorSpec(match_labels={"region": "north"})
+    claim = a_claim(gib=2)
+    spec = msgspec.structs.replace(claim.spec, selector=north)
+    choosy = replace(a_request(), claim=msgspec.structs.replace(claim, spec=spec))
+    made = MadeVolume(source={"nfs": {}}, labels=labels)
+    if is_accepted:
+        assert volume_document(choosy, made)["metadata"]["labels"] == labels
+    else:
+        with pytest.raises(ProvisionerError, match=r"do not match claim\.spec\.selector"):
+            volume_document(choosy, made)

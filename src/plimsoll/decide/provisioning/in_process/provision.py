@@ -129,6 +129,12 @@ def _find_objection(request: _Request) -> str | None:
             "Mount options are not supported by the provisioner but StorageClass "
             f'"{class_.name}" has mount options [{" ".join(class_.mount_options)}]'
         )
+    if attributes_class := request.claim.spec.volume_attributes_class_name:
+        # The volume would not suit the claim: it would be made, and never bound.
+        return (
+            "Volume attributes classes are not supported by the provisioner but the claim asks for "
+            f'"{attributes_class}"'
+        )
     if objection := request.provisioner.objection(request.claim, class_):
         return f"Failed to create provisioner: {objection}"
     return None

@@ -14,6 +14,7 @@ from plimsoll.api.core import Node
 from plimsoll.api.quantity import Format, Quantity
 from plimsoll.api.registry import Document
 from plimsoll.api.volumes import PersistentVolumeClaim
+from plimsoll.decide.claims.match import claim_selector
 from plimsoll.decide.claims.operations import (
     Failed,
     Provision,
@@ -266,12 +267,17 @@ def _is_reachable(made: MadeVolume, node: Node) -> bool:
 
 
 def volume_document(request: ProvisionRequest, made: MadeVolume) -> Document:
-    """Raises ProvisionerError if the volume is smaller than requested."""
+    """Raises ProvisionerError if the volume is smaller than requested, or its labels are not what
+    the claim selects."""
     size = made.capacity_bytes
     if size is not None and size < request.requested_bytes:
         raise ProvisionerError(
             Trouble.TRY_AGAIN,
             f"the volume has {size} bytes, {request.requested_bytes} were asked for",
+        )
+    if not claim_selector(request.claim).matches(made.labels):
+        raise ProvisionerError(
+            Trouble.TRY_AGAIN, "the labels of the volume do not match claim.spec.selector"
         )
     claim, class_ = request.claim.spec, request.storage_class
     capacity = claim.resources.requests["storage"] if size is None else _text(size)
