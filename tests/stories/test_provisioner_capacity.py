@@ -121,6 +121,40 @@ async def test_a_volume_that_grows_takes_capacity_at_once() -> None:
         assert (await published(cluster))["fast", "b"] == "3Gi"
 
 
+async def test_a_snapshot_gives_its_capacity_back_at_once_though_its_volume_is_gone() -> None:
+    async with a_world() as (cluster, storage), a_provisioner(cluster, storage, PUBLISHING):
+        await cluster.create(a_class(), claim(annotations={SELECTED_NODE: "node-b"}))
+        await cluster.settle()
+        [volume] = storage.driver.ledger.volumes.all()
+        request = csi.CreateSnapshotRequest(source_volume_id=volume.id, name="backup")
+        taken = (await storage.client.call(methods.CREATE_SNAPSHOT, request)).snapshot
+        await cluster.create(content_of(taken))
+        await cluster.settle()
+        assert (await published(cluster))["fast", "b"] == "4Gi"
+        await cluster.delete("PersistentVolumeClaim", "data")
+        await cluster.settle()
+        assert (await published(cluster))["fast", "b"] == "5Gi"
+        deletion = csi.DeleteSnapshotRequest(snapshot_id=taken.snapshot_id)
+        await storage.client.call(methods.DELETE_SNAPSHOT, deletion)
+        await cluster.delete("VolumeSnapshotContent", "content")
+        await cluster.settle()
+        assert (await published(cluster))["fast", "b"] == "6Gi"
+
+
+def content_of(taken: csi.Snapshot) -> Document:
+    return {
+        "apiVersion": "snapshot.storage.k8s.io/v1",
+        "kind": "VolumeSnapshotContent",
+        "metadata": {"name": "content"},
+        "spec": {
+            "driver": DRIVER,
+            "deletionPolicy": "Delete",
+            "source": {"volumeHandle": taken.source_volume_id},
+            "volumeSnapshotRef": {"namespace": "default", "name": "backup"},
+        },
+    }
+
+
 async def test_what_no_event_told_is_found_by_the_next_poll() -> None:
     async with a_world() as (cluster, storage), a_provisioner(cluster, storage, PUBLISHING):
         await cluster.create(a_class())

@@ -234,6 +234,12 @@ def test_a_volume_of_a_class_that_is_not_published_changes_the_capacity_of_the_o
     assert cluster.settle() == ALL
 
 
+def test_a_snapshot_of_a_volume_that_is_gone_changes_the_capacity_of_all_classes() -> None:
+    cluster = a_cluster()
+    cluster.publisher.snapshotted(None)
+    assert cluster.settle() == ALL
+
+
 def test_csi_provisioner_asks_again_for_the_class_of_a_volume_that_is_anywhere() -> None:
     cluster, volume = a_cluster(COMPATIBLE), a_volume(class_name="fast")
     cluster.publisher.provisioned(volume)

@@ -189,9 +189,13 @@ class Publisher:
     def expanded(self, volume: PersistentVolume) -> None:
         self._capacity_changed(volume)
 
-    def snapshotted(self, volume: PersistentVolume) -> None:
-        """A snapshot of it was made or deleted."""
-        self._capacity_changed(volume)
+    def snapshotted(self, volume: PersistentVolume | None) -> None:
+        """A snapshot of it was made or deleted. None: the volume is gone, or was never recorded,
+        and nothing tells where the snapshot is."""
+        if volume is None:
+            self._ask_all(self._pairs_reached_by(None))
+        else:
+            self._capacity_changed(volume)
 
     def deleted(self, volume: PersistentVolume) -> None:
         has_place = volume.spec.node_affinity is not None

@@ -205,7 +205,7 @@ class Capacity(Loop):
         if content is None or content.spec.driver != self._publisher.settings.driver:
             return
         if before is None or after is None or before.status != after.status:
-            for volume in self._volumes_of(content):
+            for volume in self._volumes_of(content) or (None,):
                 self._publisher.snapshotted(volume)
             self._due.set()
 
