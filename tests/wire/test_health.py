@@ -7,6 +7,7 @@ import pytest
 
 from plimsoll.wire.health import OK, ServedPage, not_yet, serving
 from plimsoll.wire.probe import is_answered
+from plimsoll.wire.sockets.listening import ListenError
 
 PAGES = {
     "/healthz": lambda: OK,
@@ -57,9 +58,13 @@ async def test_a_request_without_end_is_cut_off() -> None:
 
 async def test_a_port_that_is_taken_is_an_error() -> None:
     async with serving(0, PAGES) as port:
-        with pytest.raises(OSError, match=str(port)):
+        with pytest.raises(ListenError) as told:
             async with serving(port, PAGES):
                 pass
+    assert str(told.value) == (
+        f"health and metrics cannot be served on 127.0.0.1:{port}: another program listens there;"
+        " choose another port, or 0 for a free one"
+    )
 
 
 async def test_any_status_is_an_answer_and_a_closed_port_is_none() -> None:

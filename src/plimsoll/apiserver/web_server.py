@@ -19,6 +19,7 @@ from plimsoll.apiserver.http.connections import ConnectionLimits
 from plimsoll.apiserver.http.handshakes import HandshakeLimits, TlsListener
 from plimsoll.apiserver.http.protocol import BoundedProtocol
 from plimsoll.runtime.clock import Clock
+from plimsoll.wire.sockets.listening import ListenError, listening_told
 
 LOOPBACK = "127.0.0.1"
 BACKLOG = 1024
@@ -69,10 +70,16 @@ class WebServer(uvicorn.Server):
 
 
 def listening(port: int) -> socket.socket:
+    """Raises ListenError."""
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    listener.bind((LOOPBACK, port))
-    listener.listen(BACKLOG)
+    try:
+        with listening_told("the API", LOOPBACK, port):
+            listener.bind((LOOPBACK, port))
+            listener.listen(BACKLOG)
+    except ListenError:
+        listener.close()
+        raise
     return listener
 
 

@@ -70,8 +70,8 @@ async def run_until_signalled(
 ) -> None:
     """Serve the pages, then work until SIGTERM or SIGINT.
 
-    `work` gets the URL of the pages, which is empty where they have no address. Raises OSError if
-    the address cannot be served, and what `work` raises.
+    `work` gets the URL of the pages, which is empty where they have no address. Raises ListenError
+    if the address cannot be served, and what `work` raises.
     """
     async with AsyncExitStack() as stack:
         url = ""

@@ -28,4 +28,11 @@ def failures_told(*, usage: Errors = (), failures: Errors = ()) -> Iterator[None
     except met as error:
         raise click.ClickException(str(error)) from error
     except OSError as error:
-        raise click.ClickException(f"cannot serve metrics: {error}") from error
+        raise click.ClickException(told(error)) from error
+
+
+def told(error: OSError) -> str:
+    """The file before what is wrong with it, without the number of the error."""
+    if error.filename and error.strerror:
+        return f"{error.filename}: {error.strerror}"
+    return str(error)

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from http import HTTPStatus
 
 from plimsoll.runtime.metrics import CONTENT_TYPE, Metrics
+from plimsoll.wire.sockets.listening import listening_told
 
 log = logging.getLogger(__name__)
 
@@ -51,7 +52,7 @@ def usual_pages(metrics: Metrics, ready: Callable[[], ServedPage]) -> Pages:
 
 @asynccontextmanager
 async def serving(port: int, pages: Pages, host: str = LOOPBACK) -> AsyncIterator[int]:
-    """The port it answers on, as long as the block lasts; 0 takes a free one. Raises OSError."""
+    """The port it answers on, until the block ends; 0 takes a free one. Raises ListenError."""
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
@@ -66,7 +67,8 @@ async def serving(port: int, pages: Pages, host: str = LOOPBACK) -> AsyncIterato
             with contextlib.suppress(OSError):
                 await writer.wait_closed()
 
-    server = await asyncio.start_server(answer, host, port, limit=REQUEST_BYTES)
+    with listening_told("health and metrics", host or "*", port):
+        server = await asyncio.start_server(answer, host, port, limit=REQUEST_BYTES)
     try:
         yield server.sockets[0].getsockname()[1]
     finally:

@@ -1,5 +1,7 @@
 """What a user gets to read when the server's directory is not as it should be."""
 
+import socket
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -74,3 +76,21 @@ def test_damaged_keys_are_named_with_a_way_out(data: Path) -> None:
     for name in ("ca.crt", "ca.key"):
         (data / "pki" / name).write_text("garbage")
     assert says(run(data, "--port", 0), "ca.crt", "remove both")
+
+
+def test_a_port_that_is_taken_is_named_with_the_remedy(data: Path) -> None:
+    with closing(socket.socket()) as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        port = other.getsockname()[1]
+        assert says(
+            run(data, "--port", port),
+            f"the API cannot be served on 127.0.0.1:{port}: another program listens there;"
+            " choose another port, or 0 for a free one",
+        )
+
+
+def test_a_directory_that_cannot_be_made_is_named_before_the_reason(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    directory = tmp_path / "file" / "data"
+    assert says(run(directory, "--port", 0), f"Error: {directory}: Not a directory")

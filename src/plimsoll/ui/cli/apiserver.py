@@ -14,6 +14,7 @@ from plimsoll.apiserver.storage import maintenance
 from plimsoll.apiserver.storage.store import StoreCorruptError, StoreFailedError
 from plimsoll.runtime.config import Sources, load_settings
 from plimsoll.runtime.log import LogFormat, configure_logging
+from plimsoll.ui.failures import told
 from plimsoll.ui.options.log_options import log_options
 from plimsoll.ui.options.settings_options import OptionDefaults, settings_options
 from plimsoll.ui.stdout import say
@@ -44,9 +45,11 @@ def apiserver(ctx: click.Context, /, *, log_level: str, log_format: str, **given
         uvloop.run(process.run(settings, say))
     except (StoreCorruptError, UnreadableKeysError) as error:
         raise click.ClickException(str(error)) from error
-    except (OSError, sqlite3.OperationalError) as error:
+    except sqlite3.OperationalError as error:
         where = f"on port {flags.port} from {flags.data_dir}"
         raise click.ClickException(f"cannot serve {where}: {error}") from error
+    except OSError as error:
+        raise click.ClickException(told(error)) from error
 
 
 @apiserver.command()

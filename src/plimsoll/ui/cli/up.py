@@ -16,6 +16,7 @@ from plimsoll.decide.repair.repairs import RepairRule
 from plimsoll.processes.driver.ledger import LedgerError
 from plimsoll.runtime.config import ConfigError, Sources, load_settings
 from plimsoll.runtime.log import configure_logging
+from plimsoll.ui.failures import told
 from plimsoll.ui.local_cluster import addresses
 from plimsoll.ui.local_cluster.children import ChildFailedError
 from plimsoll.ui.local_cluster.directory_lock import DirectoryInUseError
@@ -68,8 +69,10 @@ def up(**given: Any) -> None:
         code = uvloop.run(_until_stopped(request))
     except ConfigError as error:
         raise click.UsageError(str(error)) from error
-    except (ChildFailedError, DirectoryInUseError, LedgerError, KubeError, OSError) as error:
+    except (ChildFailedError, DirectoryInUseError, LedgerError, KubeError) as error:
         raise click.ClickException(str(error)) from error
+    except OSError as error:
+        raise click.ClickException(told(error)) from error
     except KeyboardInterrupt:  # before the signals are ours
         code = BY_SIGNAL + signal.SIGINT
     sys.exit(code)

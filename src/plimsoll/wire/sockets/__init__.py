@@ -1,0 +1,1 @@
+"""Why an address cannot be listened on (`listening`) or reached (`connecting`), in words."""
