@@ -35,7 +35,7 @@ def test_a_first_start_has_nothing_to_compare_with(tmp_path: Path) -> None:
 
 def test_an_option_that_is_not_given_stays_as_it_was() -> None:
     before = ClusterSettings(port=4711, nodes=2, disk_size="1Gi")
-    settlement = settle(before, {"nodes": None, "disk_size": None, "port": 0})
+    settlement = settle(before, {"nodes": None, "disk_size": None, "port": None})
     assert settlement.settings == before
     assert settlement.changes == ()
 
@@ -66,3 +66,9 @@ def test_an_unknown_setting_is_refused(tmp_path: Path) -> None:
     (tmp_path / "settings.yaml").write_text("nodse: 3\n")
     with pytest.raises(ConfigError, match="nodse"):
         read(tmp_path)
+
+
+def test_a_free_port_is_chosen_anew_when_it_is_asked_for() -> None:
+    settlement = settle(ClusterSettings(port=4711), {"port": 0})
+    assert settlement.settings.port == 0
+    assert settlement.changes == ("--port: 4711 before, a free one now",)

@@ -35,10 +35,13 @@ class ClusterSettings(Settings, frozen=True, kw_only=True):
 
     port: Annotated[
         int,
-        Meta(
-            description="Of the API; 0: one that is free at the first start, the same from then on."
+        Meta(description="Of the API; 0: one that is free at that start, the same from then on."),
+        Flag(
+            "Of the API; 0 chooses a free one anew.",
+            at_least=0,
+            at_most=65535,
+            default="a free one, then kept",
         ),
-        Flag("Of the API.", at_least=0, at_most=65535, default="a free one, then kept"),
     ] = 0
     nodes: Annotated[
         int,
@@ -80,10 +83,14 @@ class Settlement:
         if self.before is None:
             return ()
         return tuple(
-            f"{option(name)}: {value} before, {getattr(self.settings, name)} now"
+            f"{option(name)}: {value} before, {self._shown(name)} now"
             for name, value in msgspec.structs.asdict(self.before).items()
             if value != getattr(self.settings, name)
         )
+
+    def _shown(self, name: str) -> str:
+        value = getattr(self.settings, name)
+        return "a free one" if name == "port" and value == 0 else str(value)
 
 
 def option(name: str) -> str:
@@ -93,8 +100,6 @@ def option(name: str) -> str:
 def settle(before: ClusterSettings | None, asked: Mapping[str, Any]) -> Settlement:
     """`asked` has the options that were given, by name. Raises ConfigError."""
     given = {name: value for name, value in asked.items() if value is not None}
-    if not given.get("port"):
-        given.pop("port", None)
     settings = msgspec.structs.replace(before or ClusterSettings(), **given)
     if "hollow" not in given and ("nodes" in given or before is None):
         settings = msgspec.structs.replace(settings, hollow=settings.nodes > MOST_REAL_NODES)
