@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from plimsoll.apiserver.http.informational import API_LEVEL
+from plimsoll.processes.controller.main import wanted_loops
+from plimsoll.processes.controller.settings import ControllerSettings
 from tests.docs.pages import DOCUMENTS, FENCE, ROOT, blocks, name_of
 
 PACKAGE = ROOT / "src" / "plimsoll"
@@ -144,6 +146,14 @@ def test_the_readme_names_the_version_that_conformance_runs(peer: str) -> None:
 
 def test_the_readme_names_the_version_of_the_api() -> None:
     assert f"Kubernetes 1.{API_LEVEL};" in (ROOT / "README.md").read_text()
+
+
+def test_the_driver_tutorial_names_the_loops_that_run_by_default() -> None:
+    shown = (ROOT / "docs" / "tutorial" / "first-driver.md").read_text()
+    named = re.search(r"^plimsoll controller ready; .*; loops (.*)$", shown, re.MULTILINE)
+    assert named is not None
+    on_its_cluster = ControllerSettings()
+    assert named.group(1).split(", ") == wanted_loops(on_its_cluster, on_cluster=False)
 
 
 def glossary() -> list[str]:
