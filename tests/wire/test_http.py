@@ -115,7 +115,10 @@ async def test_a_server_that_is_not_there_cannot_have_done_anything() -> None:
             async with transport.stream(GET):
                 pass
     assert caught.value.failure is Failure.UNAVAILABLE
-    assert "GET /api/v1/nodes" in str(caught.value)
+    assert str(caught.value) == (
+        f"GET /api/v1/nodes: {url} (test): cannot connect: connection refused, no program listens"
+        " there"
+    )
 
 
 async def test_a_connection_that_breaks_after_a_write_leaves_its_outcome_unknown() -> None:

@@ -19,6 +19,7 @@ from yarl import URL
 from plimsoll.wire.access import Access, tls_context
 from plimsoll.wire.credentials import ClientCertificate, Identity
 from plimsoll.wire.errors import Failure, KubeError
+from plimsoll.wire.sockets.connecting import told
 from plimsoll.wire.transport import Request, Response, StreamedResponse
 
 CONNECT_TIMEOUT = timedelta(seconds=10)
@@ -166,8 +167,7 @@ class HttpTransport:
             | aiohttp.ClientHttpProxyError,
         )
         failure = Failure.UNAVAILABLE if was_never_sent else Failure.UNKNOWN_OUTCOME
-        said = str(error) or type(error).__name__
-        message = f"{self._access.server} ({self._access.source}): {said}"
+        message = f"{self._access.server} ({self._access.source}): {told(error)}"
         return KubeError(failure, message, operation=f"{request.method} {request.path}")
 
 

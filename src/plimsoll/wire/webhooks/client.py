@@ -6,6 +6,8 @@ from functools import lru_cache
 
 import aiohttp
 
+from plimsoll.wire.sockets.connecting import told
+
 ANSWER_LIMIT = 3 * 1024 * 1024
 CONNECTIONS = 32
 
@@ -26,7 +28,7 @@ class HttpWebhookClient:
         except TimeoutError:
             raise OSError(f"no answer within {seconds:g} seconds") from None
         except (aiohttp.ClientError, ssl.SSLError, ValueError) as error:
-            raise OSError(str(error) or type(error).__name__) from error
+            raise OSError(told(error)) from error
 
     async def _post(self, url: str, body: bytes, ca_bundle: bytes, server_name: str) -> bytes:
         async with self._opened().post(
