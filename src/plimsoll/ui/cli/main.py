@@ -24,6 +24,8 @@ COMMANDS = {
     "provisioner": "plimsoll.ui.cli.provisioner:provisioner",
     "scheduler": "plimsoll.ui.cli.scheduler:scheduler",
     "simulate": "plimsoll.ui.cli.simulate:simulate",
+    "status": "plimsoll.ui.running_cluster.status:status",
+    "stop": "plimsoll.ui.running_cluster.stop:stop",
     "up": "plimsoll.ui.cli.up:up",
     "upgrade-zonal": "plimsoll.ui.cli.upgrade_zonal:upgrade_zonal",
 }

@@ -6,6 +6,7 @@ sockets.
 
 import logging
 from collections.abc import Iterable
+from pathlib import Path
 
 from plimsoll.ui.local_cluster.children import RunningChild
 from plimsoll.ui.local_cluster.layout import ClusterOptions
@@ -38,6 +39,12 @@ def table(rows: Iterable[tuple[str, str]]) -> list[str]:
     found = list(rows)
     width = max((len(name) for name, _ in found), default=0)
     return [f"{name:<{width}}  {address}" for name, address in found]
+
+
+def read(directory: Path) -> list[tuple[str, str]]:
+    """What was written when the cluster was up. Raises OSError."""
+    found = (line.rsplit(maxsplit=1) for line in (directory / FILE_NAME).read_text().splitlines())
+    return [(name, address) for name, address in found]
 
 
 def write(wanted: ClusterOptions, children: Iterable[RunningChild]) -> None:
