@@ -130,6 +130,9 @@ async def test_users_may_be_known_by_certificates_passwords_files_and_plugins(
     ("change", "said"),
     [
         pytest.param({"current-context": ""}, "no current context.*known: prod", id="no-context"),
+        pytest.param(
+            {"current-context": "", "contexts": []}, "is it a kubeconfig?", id="another-file"
+        ),
         pytest.param({"current-context": "x"}, 'no context "x".*known: prod', id="wrong-context"),
         pytest.param({"clusters": []}, 'no cluster "prod"', id="no-cluster"),
         pytest.param({"users": None}, 'no user "prod"', id="no-user"),

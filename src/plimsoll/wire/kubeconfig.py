@@ -85,7 +85,11 @@ def _files(options: ConnectionOptions, machine: KubeconfigEnvironment) -> list[P
 def _from_kubeconfig(config: Kubeconfig, wanted: str, machine: KubeconfigEnvironment) -> Access:
     name = wanted or config.current_context
     if not name:
-        known = ", ".join(sorted(config.contexts)) or "none"
+        if not config.contexts:
+            raise KubeconfigError(
+                f"{config.source}: there is no context in it; is it a kubeconfig?"
+            )
+        known = ", ".join(sorted(config.contexts))
         raise KubeconfigError(
             f"{config.source}: no current context; choose one with --context (known: {known})"
         )
