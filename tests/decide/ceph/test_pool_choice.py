@@ -8,8 +8,8 @@ from plimsoll.decide.ceph.domain_labels import DomainLabels
 from plimsoll.decide.ceph.pool_capacity import CephPoolState
 from plimsoll.decide.ceph.pool_choice import (
     ChosenPool,
+    NoCapacityInPools,
     NoPoolAllowed,
-    NoRoomInPools,
     PoolRequest,
     PoolSpread,
     VolumeReach,
@@ -62,7 +62,7 @@ def test_a_delay_bound_claim_gets_the_first_preferred_domain() -> None:
 
 def test_no_room_in_the_wanted_domain_is_told_instead_of_going_elsewhere() -> None:
     chosen = choose_pool(POOLS, states(a=90, b=0, c=90), DELAYED)
-    assert chosen == NoRoomInPools(
+    assert chosen == NoCapacityInPools(
         reason="The volume needs 1Gi, which no pool there has (pool-b: 0 free, 0 volumes)."
     )
 
@@ -183,7 +183,7 @@ def test_a_restored_volume_stays_in_the_pool_of_its_snapshot() -> None:
     assert isinstance(chosen, ChosenPool)
     assert chosen.pool is POOLS[0]
     assert chosen.reason.startswith("Pool pool-a: the snapshot is in it")
-    assert isinstance(choose_pool(POOLS, states(a=0, b=9, c=9), restored), NoRoomInPools)
+    assert isinstance(choose_pool(POOLS, states(a=0, b=9, c=9), restored), NoCapacityInPools)
     assert choose_pool(POOLS[1:], states(b=9, c=9), restored) == NoPoolAllowed(
         reason="The snapshot is in pool pool-a, which the class does not name."
     )
@@ -199,7 +199,7 @@ def test_the_driver_s_own_keys_count_more_than_others_of_the_same_name() -> None
 
 def test_a_pool_that_ceph_does_not_know_has_no_room_and_no_substitute() -> None:
     chosen = choose_pool(POOLS, states(a=9, c=9), DELAYED)
-    assert chosen == NoRoomInPools(
+    assert chosen == NoCapacityInPools(
         reason="The volume needs 1Gi, which no pool there has (pool-b: not known to Ceph)."
     )
     assert isinstance(choose_pool(POOLS, states(a=9, c=9), REQUEST), ChosenPool)

@@ -71,7 +71,7 @@ class ChosenPool:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NoRoomInPools:
+class NoCapacityInPools:
     """Pools are near the wanted domains, and none can hold the volume: `ResourceExhausted`."""
 
     reason: str
@@ -84,7 +84,7 @@ class NoPoolAllowed:
     reason: str
 
 
-PoolChoice = ChosenPool | NoRoomInPools | NoPoolAllowed
+PoolChoice = ChosenPool | NoCapacityInPools | NoPoolAllowed
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,13 +118,15 @@ def choose_pool(
     if not places:
         return NoPoolAllowed(reason=_no_pool(usable, request))
     if request.snapshot_pool:
-        return _first_with_room(places, request, "the snapshot is in it")
+        return _first_with_capacity(places, request, "the snapshot is in it")
     first = _selected(request)
     if first is None:
         return _spread(places, request, "")
     wanted = [place for place in places if place.segment == first]
     if wanted:
-        return _first_with_room(wanted, request, f"{_shown(first)} is the first preferred domain")
+        return _first_with_capacity(
+            wanted, request, f"{_shown(first)} is the first preferred domain"
+        )
     return _spread(
         places, request, f"no pool is near {_shown(first)}, so any allowed domain does: "
     )
@@ -178,15 +180,15 @@ def _domains(segment: Segment, driver: str) -> dict[str, str]:
     return {short_name(key): segment[key] for key in keys}
 
 
-def _first_with_room(places: Sequence[_Place], request: PoolRequest, why: str) -> PoolChoice:
+def _first_with_capacity(places: Sequence[_Place], request: PoolRequest, why: str) -> PoolChoice:
     fitting = _fitting(places, request)
-    return _chosen(fitting[0], request, why) if fitting else _no_room(places, request)
+    return _chosen(fitting[0], request, why) if fitting else _no_capacity(places, request)
 
 
 def _spread(places: Sequence[_Place], request: PoolRequest, note: str) -> PoolChoice:
     fitting = _fitting(places, request)
     if not fitting:
-        return _no_room(places, request)
+        return _no_capacity(places, request)
     if request.spread is PoolSpread.RANDOM:
         return _drawn(fitting, request, note)
     chosen = min(fitting, key=lambda place: (-place.free_for_each, place.pool.key))
@@ -243,11 +245,11 @@ def _topology(
     return (preferred,)
 
 
-def _no_room(places: Sequence[_Place], request: PoolRequest) -> NoRoomInPools:
+def _no_capacity(places: Sequence[_Place], request: PoolRequest) -> NoCapacityInPools:
     shown = {place.pool.name: place.shown for place in places}
     seen = "; ".join(f"{name}: {shown[name]}" for name in sorted(shown))
     needed = f"The volume needs {_size(request.size_bytes)}, which no pool there has"
-    return NoRoomInPools(reason=f"{needed} ({seen}).")
+    return NoCapacityInPools(reason=f"{needed} ({seen}).")
 
 
 def _no_pool(usable: Sequence[ConstrainedPool], request: PoolRequest) -> str:

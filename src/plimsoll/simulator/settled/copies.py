@@ -75,7 +75,9 @@ def _taken(cluster: SimulatedCluster, free: FreeBytes) -> Iterator[Unsettled]:
         if not _stays(snapshot):
             if not _is_being_restored(cluster, snapshot):
                 message = f"snapshot {key} is being deleted and stays"
-                is_known = "ResourceExhausted" in told and _waits_for_room(cluster, snapshot, free)
+                is_known = "ResourceExhausted" in told and _waits_for_capacity(
+                    cluster, snapshot, free
+                )
                 yield Unsettled(
                     invariant=Invariant.EVERYTHING_RUNS, message=message, is_known=is_known
                 )
@@ -84,7 +86,7 @@ def _taken(cluster: SimulatedCluster, free: FreeBytes) -> Iterator[Unsettled]:
             yield Unsettled(invariant=Invariant.EVERYTHING_RUNS, message=message)
 
 
-def _waits_for_room(cluster: SimulatedCluster, snapshot: Document, free: FreeBytes) -> bool:
+def _waits_for_capacity(cluster: SimulatedCluster, snapshot: Document, free: FreeBytes) -> bool:
     """Whether the driver was asked for the snapshot, has made none, and has no room for it.
 
     The snapshotter takes `ResourceExhausted` for a call that may have made something, as

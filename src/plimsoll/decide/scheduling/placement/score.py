@@ -131,10 +131,10 @@ class PlacementColumns:
         keys, is_short = np.zeros(length, np.int64), np.zeros(length, np.bool_)
         for row, (name, preference) in enumerate(preferences.items()):
             own = [each for each in placed if each.class_name == name]
-            room = _room(own, length)
-            values[row] = room.left if preference.direction else self._shaped(own, length)
+            capacity = _class_capacity(own, length)
+            values[row] = capacity.left if preference.direction else self._shaped(own, length)
             if preference.headroom is not None:
-                is_short |= room.is_below(preference.headroom)
+                is_short |= capacity.is_below(preference.headroom)
             if preference.static_volumes is StaticPreference.PREFER:
                 for each in own:
                     keys += each.is_static(length) << STATIC_BITS
@@ -147,7 +147,7 @@ class PlacementColumns:
         return self._usages.scores(static, dynamic, length)
 
 
-class _Room(NamedTuple):
+class _ClassCapacity(NamedTuple):
     """Of a class, by slot, in bytes."""
 
     capacity: Numbers
@@ -167,7 +167,7 @@ class _Room(NamedTuple):
         return is_known & (self.left < headroom.needed(self.capacity))
 
 
-def _room(own: Sequence[PlacedClaim], length: int) -> _Room:
+def _class_capacity(own: Sequence[PlacedClaim], length: int) -> _ClassCapacity:
     """The claims of a class share what is published for it; the last one's counts."""
     taken = np.zeros(length, np.int64)
     capacity = np.full(length, UNKNOWN, np.int64)
@@ -175,4 +175,4 @@ def _room(own: Sequence[PlacedClaim], length: int) -> _Room:
         taken += each.takes(length)
         if each.capacities is not None:
             capacity = np.where(each.capacities >= 0, each.capacities, capacity)
-    return _Room(capacity, taken)
+    return _ClassCapacity(capacity, taken)

@@ -118,7 +118,7 @@ def with_nominated(judged: Judged, columns: Columns) -> Judged:
         return judged
     tried = tried_alone(judged, columns)
     if is_about_resources(judged):
-        judged = _with_room(judged, columns)
+        judged = _with_promised_resources(judged, columns)
     found = _tried(judged, columns, tried)
     if not found:
         return judged
@@ -146,7 +146,7 @@ def is_about_resources(judged: Judged) -> bool:
     return is_usual and not hears_others
 
 
-def _with_room(judged: Judged, columns: Columns) -> Judged:
+def _with_promised_resources(judged: Judged, columns: Columns) -> Judged:
     """On all nodes at once where pods will do nothing but take resources."""
     promised = columns.promised.of(judged.pod.priority)
     slots, usual = promised.slots_and_usual(columns.index, columns.stamp)

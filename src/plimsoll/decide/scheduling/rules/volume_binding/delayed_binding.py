@@ -290,7 +290,9 @@ class DelayedBinding:
         """Flag the nodes where the new volumes do not fit together. `matches` are those of the last
         of the claims, the others get new volumes anyway."""
         tracked = [each for each in asked if self._provisioning.is_tracked(each.request)]
-        if self.joint_fit.is_roomy({each.claim.key: each.request for each in tracked}.values(), at):
+        if self.joint_fit.has_ample_capacity(
+            {each.claim.key: each.request for each in tracked}.values(), at
+        ):
             return
         unmatched = [_Matched(None)] * (len(asked) - len(matches))
         where: dict[ObjectKey, NDArray[np.bool_]] = {}

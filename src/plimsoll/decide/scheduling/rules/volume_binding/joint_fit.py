@@ -208,7 +208,9 @@ class JointFitColumns:
         self._classes: dict[str, _ClassOffers] = {}
         self._answers: KeptResults[PoolProblem, bool] = KeptResults(KEPT_PROBLEMS)
 
-    def is_roomy(self, requests: Collection[ProvisioningQuery], at: Slots | slice) -> bool:
+    def has_ample_capacity(
+        self, requests: Collection[ProvisioningQuery], at: Slots | slice
+    ) -> bool:
         """Whether nothing has to be searched on any of these nodes, wherever the volumes are to be
         provisioned: the sum of all fits into each extent that one of them would use."""
         offers = {each.class_name: self._offers(each) for each in requests}
@@ -243,7 +245,7 @@ class JointFitColumns:
         concerned = np.sum([volume.where for volume, _ in known], axis=0) > 1
         for (volume, found), column in zip(known, cells, strict=True):
             concerned |= volume.where & found.is_charged[column]
-        places = np.flatnonzero((flags == 0) & concerned & ~_are_roomy(known, cells))
+        places = np.flatnonzero((flags == 0) & concerned & ~_have_ample_capacity(known, cells))
         if not len(places):
             return NOWHERE
         rows = [column[places] for column in cells]
@@ -315,7 +317,7 @@ class JointFitColumns:
         return found
 
 
-def _are_roomy(
+def _have_ample_capacity(
     known: "Sequence[tuple[JointRequest, _ClassOffers]]", cells: Sequence[NDArray[np.int64]]
 ) -> NDArray[np.bool_]:
     """Where the sum of all shares fits into each extent that the volumes would use.
@@ -326,11 +328,11 @@ def _are_roomy(
     load = np.zeros(len(cells[0]), np.int64)
     for (volume, found), column in zip(known, cells, strict=True):
         load += np.where(volume.where, found.shares(volume.request.size, most)[column], 0)
-    roomy = np.ones(len(load), np.bool_)
+    is_ample = np.ones(len(load), np.bool_)
     for (volume, found), column in zip(known, cells, strict=True):
         spare = np.minimum(found.spare[column], most - 1)
-        roomy &= ~volume.where | (spare >= load)
-    return roomy
+        is_ample &= ~volume.where | (spare >= load)
+    return is_ample
 
 
 class _ClassOffers:
