@@ -155,6 +155,9 @@ class _AnyAttempt:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._view, name)
 
-    def intent(self, uid: str) -> Any:
-        intent = self._view.intent(uid)
-        return None if intent is None else replace(intent, hold=self._group.hold_id)
+    def intent(self, uid: str, _hold: str) -> Any:
+        holds = (
+            f"{self._group.pod_uid}/{attempt}" for attempt in range(self._group.attempt, -1, -1)
+        )
+        found = (self._view.intent(uid, hold) for hold in holds)
+        return next((intent for intent in found if intent is not None), None)

@@ -1,6 +1,6 @@
 """Special cases of pods whose volumes are made together: claims that come with the pod, that are
-made anew, or that another scheduler sends elsewhere; and a name that the driver uses for something
-else."""
+made anew, or that another scheduler sends elsewhere; provisioners that serve one node each; and a
+name that the driver uses for something else."""
 
 from datetime import timedelta
 
@@ -20,7 +20,18 @@ from plimsoll.simulator.stories.schedulers import (
 )
 from plimsoll.simulator.stories.sidecars import DRIVER, NAMESPACE, a_provisioner
 from tests.stories import test_intents as intents
-from tests.stories.test_groups import ENOUGH, FREE, FULL, OTHER, a_scene, claims, two_claims
+from tests.stories.test_groups import (
+    ENOUGH,
+    FREE,
+    FULL,
+    NO_ROOM,
+    NODES,
+    ON_EACH_NODE,
+    OTHER,
+    a_scene,
+    claims,
+    two_claims,
+)
 
 HANGING = Hang(call=FaultyCall.CREATE, when=When.BEFORE)
 NAMES = ("first", "second")
@@ -125,6 +136,31 @@ async def ask_for_more(scene: intents.Scene) -> None:
             await scene.cluster.patch(
                 "Lease", intent.name, {"metadata": annotations}, namespace=NAMESPACE
             )
+
+
+async def test_what_the_provisioner_of_one_node_has_noted_is_no_answer_for_another_node() -> None:
+    """It keeps the number of a volume that was given back, and each has numbers of its own."""
+    async with a_scene(provisioners=ON_EACH_NODE, second=(FULL, FREE)) as scene:
+        await scene.schedule()
+        await two_claims(scene)
+        await scene.cluster.wait(SOON)
+        assert await node_of(scene.cluster, "web") == "node-b"
+        await scene.cluster.wait(ENOUGH)
+        assert [scene.zones(driver) for driver in (DRIVER, OTHER)] == [["node-b"], ["node-b"]]
+        assert await scene.is_tidy()
+
+
+async def test_attempts_on_many_nodes_in_turn_are_told_apart_by_their_holds() -> None:
+    async with a_scene(provisioners=ON_EACH_NODE, second=(FREE, FREE)) as scene:
+        scene.storages[OTHER].set_faults(NO_ROOM)
+        await scene.schedule()
+        await two_claims(scene)
+        await scene.cluster.wait(timedelta(minutes=20))
+        assert await scene.attempts() > len(NODES)
+        scene.storages[OTHER].set_faults()
+        await scene.cluster.wait(timedelta(minutes=6))
+        assert await node_of(scene.cluster, "web")
+        assert await scene.is_tidy()
 
 
 async def test_a_name_that_the_driver_has_given_to_something_else_is_left_to_a_person() -> None:

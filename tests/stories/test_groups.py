@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from datetime import timedelta
+from itertools import product
 from pathlib import Path
 
 import msgspec
@@ -26,6 +27,7 @@ from plimsoll.decide.scheduling.binding.groups import (
 from plimsoll.decide.scheduling.policy import Policy
 from plimsoll.processes.driver.backends.pools.faults import Fail, FaultyCall, Hang, When
 from plimsoll.processes.driver.settings import BackendSettings, Mounts, NodeSettings
+from plimsoll.processes.provisioner.settings import ProvisionerFlags
 from plimsoll.processes.scheduler.settings import SchedulerSettings
 from plimsoll.runtime.ids import seeded_ids
 from plimsoll.simulator.stories.cluster import StoryCluster, Through, a_cluster
@@ -57,6 +59,11 @@ from plimsoll.wire.transport import Transport
 OTHER = "disks.test"
 LOOPS = ("binding", "claim-protection", "volume-protection")
 STRICT = msgspec.structs.replace(PLAIN, strict_topology=True)
+ON_EACH_NODE = tuple(
+    msgspec.structs.replace(STRICT, node_deployment=True, node_name=node)
+    for node in ("node-a", "node-b")
+)
+"""Provisioners that serve one node each."""
 SETTINGS = SchedulerSettings(record_namespaces=NAMESPACE, bind_timeout=timedelta(minutes=2))
 BEGUN, ENOUGH = timedelta(seconds=2), timedelta(minutes=3)
 NODES = ("node-a", "node-b")
@@ -172,8 +179,11 @@ async def add_nodes(cluster: StoryCluster, drivers: Sequence[str]) -> None:
 
 
 @asynccontextmanager
-async def a_scene(*more_loops: str, **sizes: Sequence[str]) -> AsyncIterator[Scene]:
-    """Two drivers with a pool on each node; `first` and `second` are the sizes of the pools."""
+async def a_scene(
+    *more_loops: str, provisioners: Sequence[ProvisionerFlags] = (STRICT,), **sizes: Sequence[str]
+) -> AsyncIterator[Scene]:
+    """Two drivers with a pool on each node, and with these provisioners; `first` and `second` are
+    the sizes of the pools."""
     rooms = {DRIVER: sizes.get("first", (FREE, FREE)), OTHER: sizes.get("second", (FULL, FREE))}
     async with AsyncExitStack() as stack:
         cluster = await stack.enter_async_context(a_cluster(*LOOPS, *more_loops))
@@ -185,8 +195,8 @@ async def a_scene(*more_loops: str, **sizes: Sequence[str]) -> AsyncIterator[Sce
         for name, driver in (("first", DRIVER), ("second", OTHER)):
             await cluster.create(driver_object(driver), a_delayed_class(name, driver))
         scene = Scene(cluster, storages, [])
-        for number, storage in enumerate(storages.values()):
-            scene.provisioners.append(RunningProvisioner(cluster, storage, STRICT, seed=number + 1))
+        for seed, (storage, flags) in enumerate(product(storages.values(), provisioners), 1):
+            scene.provisioners.append(RunningProvisioner(cluster, storage, flags, seed=seed))
             await scene.provisioners[-1].start()
         try:
             yield scene

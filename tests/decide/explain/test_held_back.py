@@ -71,6 +71,7 @@ def an_intent(
     number: int = 0,
     refusal: str = "",
     volume_id: str = "",
+    node: str = "",
 ) -> Lease:
     intent = Intent(
         driver=DRIVER,
@@ -81,6 +82,7 @@ def an_intent(
         hold=f"{POD.uid}/{attempt}",
         refusal=refusal,
         volume_id=volume_id,
+        node=node,
     )
     document = intents.lease_document(StoredIntent(intent=intent), "csi")
     return from_document(Lease, document)
@@ -147,6 +149,19 @@ def test_of_several_intents_of_a_claim_the_newest_counts() -> None:
     for leases in ((older, newer), (newer, older)):
         first = story(a_group(), *leases).claims[0]
         assert (first.state, first.number) == (HeldState.MADE, 1)
+
+
+@pytest.mark.parametrize("number", [0, 1], ids=["same-number", "higher-number"])
+def test_of_intents_of_several_nodes_the_one_of_this_attempt_counts(number: int) -> None:
+    here = an_intent(FIRST, IntentState.MADE, node="node-1")
+    elsewhere = an_intent(
+        FIRST, IntentState.UNDONE, attempt=1, number=number, volume_id="v", node="node-2"
+    )
+    for leases in ((here, elsewhere), (elsewhere, here)):
+        told = story(a_group(), *leases)
+        assert told.claims[0].state is HeldState.MADE
+        assert told.claims[0].noted_in == SeenObject("Lease", here.key)
+        assert told.given_back == [told.claims[0]]
 
 
 @pytest.mark.parametrize(

@@ -109,17 +109,18 @@ class Evidence:
         )
 
     @cached_property
-    def intents(self) -> Mapping[str, RecordedIntent]:
-        """By the uid of the claim, the newest that its provisioner has noted."""
-        found: dict[str, RecordedIntent] = {}
+    def intents(self) -> Mapping[str, tuple[RecordedIntent, ...]]:
+        """By the uid of the claim, those with the highest number first. Provisioners that serve one
+        node each number theirs by themselves."""
+        found: dict[str, list[RecordedIntent]] = {}
         for lease in self._records(INTENT):
             intent = intent_in(lease.annotations)
-            if intent is None or intent.name != lease.name:
-                continue
-            known = found.get(intent.uid)
-            if known is None or known.intent.number < intent.number:
-                found[intent.uid] = RecordedIntent(lease, intent)
-        return found
+            if intent is not None and intent.name == lease.name:
+                found.setdefault(intent.uid, []).append(RecordedIntent(lease, intent))
+        return {
+            uid: tuple(sorted(noted, key=lambda each: each.intent.number, reverse=True))
+            for uid, noted in found.items()
+        }
 
     def _records(self, kind: str) -> Iterator[Lease]:
         return (

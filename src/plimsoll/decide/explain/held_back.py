@@ -149,20 +149,20 @@ def _held_claim(
     if claim is None or claim.uid != held.uid:
         return HeldClaim(key=key, state=HeldState.CLAIM_GONE, is_held=False)
     storage_class = view.storage_class(claim.storage_class)
-    noted = evidence.intents.get(held.uid)
-    is_current = noted is not None and noted.intent.hold == group.hold_id
+    noted = evidence.intents.get(held.uid, ())
+    current = next((each for each in noted if each.intent.hold == group.hold_id), None)
     state = HeldState.BOUND if claim.spec.volume_name else HeldState.NOTHING_NOTED
-    if noted is not None and is_current and state is not HeldState.BOUND:
-        state = HeldState(noted.intent.state.value)
+    if current is not None and state is not HeldState.BOUND:
+        state = HeldState(current.intent.state.value)
     return HeldClaim(
         key=key,
         state=state,
         is_held=group.has_hold_on(claim),
         provisioner=storage_class.provisioner if storage_class else "",
-        refusal=noted.intent.refusal if noted and state is HeldState.REFUSED else "",
-        is_given_back=noted is not None and _is_given_back(noted.intent),
-        number=noted.intent.number if noted else None,
-        noted_in=SeenObject("Lease", noted.lease.key) if noted and is_current else None,
+        refusal=current.intent.refusal if current and state is HeldState.REFUSED else "",
+        is_given_back=any(_is_given_back(each.intent) for each in noted),
+        number=noted[0].intent.number if noted else None,
+        noted_in=SeenObject("Lease", current.lease.key) if current else None,
     )
 
 

@@ -214,8 +214,8 @@ def _overdue(
 
 def _is_made(claim: PersistentVolumeClaim, evidence: Evidence) -> bool:
     """The volume is there, and held back until the others of its pod are."""
-    noted = evidence.intents.get(claim.uid)
-    return noted is not None and noted.intent.state is IntentState.MADE
+    noted = evidence.intents.get(claim.uid, ())
+    return any(each.intent.state is IntentState.MADE for each in noted)
 
 
 def _handed_over_at(claim: PersistentVolumeClaim, evidence: Evidence) -> datetime | None:

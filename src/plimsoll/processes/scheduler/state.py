@@ -73,12 +73,13 @@ class Stores:
         self.records: Store[Lease] = Store({BY_CLAIM: _claim_uid, BY_DRIVER: _driver})
         """What provisioners note; see `decide.provisioning.intents`."""
 
-    def intent(self, claim_uid: str) -> Intent | None:
-        """The newest that a provisioner has stored for the claim."""
+    def intent(self, claim_uid: str, hold: str) -> Intent | None:
+        """The newest that a provisioner has stored for the claim while it had the hold of this
+        id."""
         leases = self.records.snapshot().by(BY_CLAIM, claim_uid).values()
         found = (intent_in(lease.annotations) for lease in leases)
         return max(
-            (intent for intent in found if intent is not None),
+            (intent for intent in found if intent is not None and intent.hold == hold),
             key=lambda intent: intent.number,
             default=None,
         )

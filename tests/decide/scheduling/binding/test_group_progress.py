@@ -88,8 +88,9 @@ class Seen:
         del node
         return None
 
-    def intent(self, claim_uid: str) -> Intent | None:
-        return self.intents.get(claim_uid)
+    def intent(self, claim_uid: str, hold: str) -> Intent | None:
+        found = self.intents.get(claim_uid)
+        return found if found is not None and found.hold == hold else None
 
 
 def made(*numbers: str) -> dict[str, Intent]:

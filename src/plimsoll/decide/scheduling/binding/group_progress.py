@@ -19,8 +19,10 @@ from plimsoll.decide.scheduling.reasons import Finding, Reason, SeenObject
 
 
 class GroupView(ObservedView, Protocol):
-    def intent(self, claim_uid: str) -> Intent | None:
-        """The newest that a provisioner has stored for the claim."""
+    def intent(self, claim_uid: str, hold: str) -> Intent | None:
+        """The newest that a provisioner has stored for the claim while it had the hold of this id.
+        Provisioners that serve one node each number theirs by themselves: another node's may have
+        any number."""
         ...
 
 
@@ -82,8 +84,8 @@ def _check_claim(
     if not group.has_hold_on(claim) or claim.annotations.get(SELECTED_NODE) != group.node:
         sentence = f'PVC "{key.name}" was given to another node or pod meanwhile'
         return _given_up(Reason.SELECTED_ELSEWHERE, sentence, key)
-    intent = view.intent(claim.uid)
-    if intent is None or intent.hold != group.hold_id:
+    intent = view.intent(claim.uid, group.hold_id)
+    if intent is None:
         return GroupWaiting(key)
     if intent.state is IntentState.REFUSED:
         return _given_up(Reason.PROVISIONER_REFUSED, intent.refusal, key)
@@ -113,5 +115,5 @@ def _is_undone(group: Group, held: GroupedClaim, view: GroupView) -> bool:
     claim = view.claim(group.key_of(held))
     if claim is None or claim.uid != held.uid:
         return True
-    intent = view.intent(held.uid)
-    return intent is None or not intent.state.is_open or intent.hold != group.hold_id
+    intent = view.intent(held.uid, group.hold_id)
+    return intent is None or not intent.state.is_open
