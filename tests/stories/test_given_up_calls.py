@@ -9,7 +9,7 @@ from datetime import timedelta
 import pytest
 
 from plimsoll.decide.provisioning.intents import Intent
-from plimsoll.processes.driver.backends.pools.faults import FaultyCall, Hang, When
+from plimsoll.processes.driver.backends.pools.faults import Fail, FaultyCall, Hang, When
 from plimsoll.simulator.stories.schedulers import node_of, volume_of
 from plimsoll.simulator.stories.sidecars import RunningProvisioner, a_provisioner
 from plimsoll.wire.csi import methods
@@ -20,6 +20,7 @@ from tests.stories.test_holds import ENOUGH, STRICT, Scene, a_scene
 STUCK = Hang(call=FaultyCall.CREATE, pool="pool-a", when=When.BEFORE, times=10_000)
 MADE_AND_STUCK = Hang(call=FaultyCall.CREATE, pool="pool-a", when=When.AFTER, times=10_000)
 NO_DELETION = Hang(call=FaultyCall.DELETE, when=When.BEFORE, times=10_000)
+FAILED_DELETION = Fail(call=FaultyCall.DELETE, when=When.BEFORE, code="INTERNAL", times=10_000)
 
 
 def by_number(intents: list[Intent]) -> list[tuple[int, str]]:
@@ -99,6 +100,31 @@ async def test_the_next_provisioner_settles_both_attempts() -> None:
             assert by_number(await scene.intents()) == [(1, "Made")]
             await scene.annotate(hold=None)
             name = await volume_of(scene.cluster, "data")
+            assert scene.storage.names == [f"{name}-1"]
+            assert await scene.intents() == []
+
+
+@pytest.mark.parametrize("fault", [None, MADE_AND_STUCK], ids=["made", "made-unanswered"])
+async def test_what_was_given_up_is_still_deleted_by_a_provisioner_that_finds_the_next_recorded(
+    fault: Hang | None,
+) -> None:
+    """The volume that is recorded has the name that the first one was asked for under."""
+    async with a_scene() as scene:
+        async with a_provisioner(scene.cluster, scene.storage, STRICT):
+            scene.storage.set_faults(*(() if fault is None else (fault,)))
+            await scene.annotate(node="node-a", hold="pod/0/make")
+            scene.storage.set_faults(*(() if fault is None else (fault,)), FAILED_DELETION)
+            await scene.annotate(hold="pod/0/undo")
+            await scene.annotate(node="node-b", hold="pod/1/make")
+            scene.storage.set_faults(FAILED_DELETION)
+            await scene.cluster.wait(timedelta(minutes=6))
+            await scene.annotate(hold=None)
+            name = await volume_of(scene.cluster, "data")
+            assert by_number(await scene.intents()) == [(0, "Undoing")]
+            assert len(scene.storage.ids) == 2
+        scene.storage.set_faults()
+        async with a_provisioner(scene.cluster, scene.storage, STRICT, seed=2):
+            await scene.cluster.wait(ENOUGH)
             assert scene.storage.names == [f"{name}-1"]
             assert await scene.intents() == []
 

@@ -316,7 +316,8 @@ class IntentBook:
         known = self._known.get(uid)
         if known is None or not known.stored.lease:
             return None
-        await self.enter(uid, IntentState.UNDOING)
+        intent = replace(known.intent, state=IntentState.UNDOING, given_up=True)
+        await self._write(StoredIntent(intent=intent, lease=known.stored.lease), due=known.due)
         return self._set_aside(uid)
 
     async def suspect(self, uid: str) -> None:
@@ -333,7 +334,12 @@ class IntentBook:
     async def enter_given_up(self, name: str, state: IntentState, volume_id: str = "") -> Intent:
         """Raises KubeError."""
         known = self._aside[name]
-        intent = replace(known.intent, state=state, volume_id=volume_id or known.intent.volume_id)
+        intent = replace(
+            known.intent,
+            state=state,
+            volume_id=volume_id or known.intent.volume_id,
+            given_up=True,
+        )
         lease = await self._store(StoredIntent(intent=intent, lease=known.stored.lease))
         self._aside[name] = _Known(StoredIntent(intent=intent, lease=lease), known.due)
         self._count()

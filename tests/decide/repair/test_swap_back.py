@@ -6,7 +6,8 @@ import pytest
 
 from plimsoll.api.meta import ObjectKey
 from plimsoll.api.registry import Document
-from plimsoll.api.volumes import PersistentVolumeClaim
+from plimsoll.api.typed import from_document
+from plimsoll.api.volumes import PersistentVolume, PersistentVolumeClaim
 from plimsoll.decide.annotations import (
     RETAINED_BY,
     ROLLBACK,
@@ -67,6 +68,11 @@ def a_group(state: GroupState = GroupState.PREPARING) -> Document:
     return group_document(StoredGroup(group=group), "kube-system")
 
 
+def recorded_as(handle: str) -> PersistentVolume:
+    csi = {"driver": DRIVER, "volumeHandle": handle}
+    return from_document(PersistentVolume, {"metadata": {"name": NAME}, "spec": {"csi": csi}})
+
+
 def a_view(*records: Document, claim: PersistentVolumeClaim | None = None, **fields: Any) -> Any:
     claims = {} if claim is None else {claim.key: claim}
     classes = {"fast": DRIVER, "": DRIVER, the_claim().storage_class: DRIVER}
@@ -98,6 +104,27 @@ def test_what_nothing_depends_on_any_more_may_be_cleared(view: SwapBackView, why
     assert left.why == why
     assert isinstance(left.clearing, Delete)
     assert left.clearing.key == ObjectKey.of(view.records[0])
+
+
+def test_a_volume_that_was_given_up_and_is_recorded_all_the_same_clears_its_record() -> None:
+    intent = an_intent(IntentState.UNDOING, given_up=True, volume_id="first")
+    (left,) = leftovers(a_view(intent, volumes=[recorded_as("first")]))
+    assert (left.why, isinstance(left.clearing, Delete)) == ("its volume is recorded", True)
+
+
+@pytest.mark.parametrize(
+    "intent",
+    [
+        pytest.param(an_intent(IntentState.UNDOING, given_up=True, volume_id="first"), id="undone"),
+        pytest.param(an_intent(IntentState.UNDOING, given_up=True), id="not-answered"),
+        pytest.param(an_intent(IntentState.SUSPECT, volume_id="first"), id="suspect"),
+    ],
+)
+def test_the_next_volume_of_a_claim_does_not_clear_the_record_of_the_one_before(
+    intent: Document,
+) -> None:
+    (left,) = leftovers(a_view(intent, volumes=[recorded_as("second")]))
+    assert left.clearing is None
 
 
 @pytest.mark.parametrize(

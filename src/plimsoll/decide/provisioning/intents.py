@@ -157,6 +157,8 @@ class Intent(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_def
     """The node that the provisioner serves, where each serves one."""
     epoch: str = ""
     """Of the leader that stored it; empty: none is elected."""
+    given_up: bool = False
+    """The claim gets another volume meanwhile, which is recorded under the same name."""
 
     @property
     def uid(self) -> str:
@@ -187,17 +189,21 @@ class Intent(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_def
 
     @property
     def is_given_up(self) -> bool:
-        """The claim does not wait for it: it is to be undone, and what there is to undo is not
-        known; or what is there is kept for an administrator to look at."""
+        """The claim does not wait for it: it is settled beside the next attempt, or what is there
+        is kept for an administrator to look at."""
         if self.state is IntentState.SUSPECT:
             return True
-        return self.state is IntentState.UNDOING and not self.volume_id and bool(self.request)
+        # Earlier versions only left out what there is to undo.
+        is_unknown = not self.volume_id and bool(self.request)
+        is_left_behind = self.state is IntentState.UNDOING and is_unknown
+        return self.state.is_open and (self.given_up or is_left_behind)
 
     @property
     def asset(self) -> Asset:
+        """Of one that was given up the name says nothing: it is that of the next volume."""
         return Asset(
             driver=self.driver,
-            volume_name=self.volume_name,
+            volume_name="" if self.is_given_up else self.volume_name,
             volume_id=self.volume_id,
             number=self.number,
         )

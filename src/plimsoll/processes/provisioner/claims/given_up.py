@@ -22,7 +22,7 @@ from plimsoll.decide.provisioning.intents import (
     undoing,
 )
 from plimsoll.decide.provisioning.outcomes import after_cleanup
-from plimsoll.decide.provisioning.recorded import Asset, is_recorded
+from plimsoll.decide.provisioning.recorded import is_recorded
 from plimsoll.decide.provisioning.steps import CleanUp, Ignore, Refuse
 from plimsoll.processes.provisioner.sidecar import SecretUnreadableError, Sidecar
 from plimsoll.reconcile.intents import LEFT_TO_ADMINISTRATORS, IntentBook
@@ -90,11 +90,11 @@ class GivenUpCalls(Loop):
 
     async def _delete(self, key: ObjectKey, intent: Intent, step: CleanUp) -> None:
         volume_id = step.call.volume_id
-        await self._intents.enter_given_up(intent.name, IntentState.UNDOING, volume_id)
+        undoing = IntentState.UNDOING
+        intent = await self._intents.enter_given_up(intent.name, undoing, volume_id)
         # A volume that was recorded may be in use: no cache is asked.
         stored = await self.tools.client.list(VOLUMES)
-        asset = Asset(driver=intent.driver, volume_name="", volume_id=volume_id)
-        if is_recorded(asset, stored.items):
+        if is_recorded(intent.asset, stored.items):
             await self._settle(key, intent)
             return
         others = self._intents.other_leaders_of_given_up(intent.name)
