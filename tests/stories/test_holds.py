@@ -47,11 +47,15 @@ class Scene:
         return [intent for intent in read if intent is not None]
 
     async def annotate(self, **annotations: str | None) -> None:
+        await self.write(**annotations)
+        await self.cluster.wait(ENOUGH)
+
+    async def write(self, **annotations: str | None) -> None:
         names = {"node": SELECTED_NODE, "hold": HOLD}
         change = {names[name]: value for name, value in annotations.items()}
         patch: Document = {"metadata": {"annotations": change}}
         await self.cluster.patch("PersistentVolumeClaim", "data", patch)
-        await self.cluster.wait(ENOUGH)
+        await self.cluster.settle()
 
     async def state(self) -> str:
         """Of the one intent; empty: there is none."""
@@ -61,10 +65,13 @@ class Scene:
 
 
 @asynccontextmanager
-async def a_scene(*sizes: str) -> AsyncIterator[Scene]:
+async def a_scene(*sizes: str, latency: str = "") -> AsyncIterator[Scene]:
+    """`latency` is how long the driver takes for each call."""
     async with AsyncExitStack() as stack:
         cluster = await stack.enter_async_context(a_cluster(*LOOPS))
         pools = zonal_pools(*(sizes or ("10Gi", "10Gi")))
+        if latency:
+            pools = [{**each, "latency": latency} for each in pools]
         storage = await stack.enter_async_context(a_storage(cluster.clock, pools))
         await add_storage_nodes(cluster, NODES)
         await cluster.create(a_class(), claim())
@@ -84,6 +91,24 @@ async def test_a_volume_that_is_held_back_is_made_and_not_recorded() -> None:
         assert await volume_of(scene.cluster, "data")
         assert await scene.state() == ""
         assert scene.storage.count("CreateVolume") == 1, "what was answered is recorded"
+
+
+async def test_a_refusal_that_comes_late_is_no_answer_for_the_next_attempt() -> None:
+    """The driver refuses node-a when the scheduler has long gone on with node-b."""
+    patient = msgspec.structs.replace(STRICT, timeout=timedelta(minutes=1))
+    async with (
+        a_scene(latency="15s") as scene,
+        a_provisioner(scene.cluster, scene.storage, patient),
+    ):
+        refuses = msgspec.structs.replace(REFUSED, pool="pool-a")
+        scene.storage.set_faults(refuses)
+        await scene.write(node="node-a", hold="pod/0/make")
+        await scene.write(hold="pod/0/undo")
+        await scene.write(node=None, hold=None)
+        await scene.annotate(node="node-b", hold="pod/1/make")
+        [intent] = await scene.intents()
+        assert (intent.state, intent.hold, intent.selected_node) == ("Made", "pod/1", "node-b")
+        assert scene.storage.pools_used == [("pool-b",)]
 
 
 async def test_an_undone_volume_is_deleted_and_not_made_again_before_the_next_attempt() -> None:

@@ -151,9 +151,9 @@ def failed(
     if failure.state is ProvisioningState.RESCHEDULE and is_ours_to_move:
         forget_node = annotate(current, {SELECTED_NODE: None})
         plan = Plan(reason=BindingReason.PROVISIONING_FAILED, writes=existing(*writes, forget_node))
-        return Reschedule(failure=failure, plan=plan, memory=memory)
+        return Reschedule(failure=failure, plan=plan, memory=memory, subject=subject)
     plan = Plan(reason=BindingReason.PROVISIONING_FAILED, writes=writes)
-    return Refuse(failure=failure, plan=plan, memory=memory)
+    return Refuse(failure=failure, plan=plan, memory=memory, subject=subject)
 
 
 def _is_still_selected(subject: PersistentVolumeClaim, current: PersistentVolumeClaim) -> bool:

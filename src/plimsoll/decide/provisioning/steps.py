@@ -123,6 +123,8 @@ class Refuse:
     failure: ProvisioningFailure
     plan: Plan
     memory: ClaimMemory
+    subject: PersistentVolumeClaim | None = None
+    """The claim of the attempt; it may be held for another one by now."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -264,6 +266,8 @@ class Reschedule:
     failure: ProvisioningFailure
     plan: Plan
     memory: ClaimMemory
+    subject: PersistentVolumeClaim | None = None
+    """As in Refuse."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

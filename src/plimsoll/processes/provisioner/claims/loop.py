@@ -274,11 +274,14 @@ class Claims(Loop):
 
     async def _tell_scheduler(self, key: ObjectKey, uid: str, step: Refuse | Reschedule) -> None:
         """Say that a claim which is held gets no volume here. If there may be one, it is asked for
-        again first."""
+        again first. What was said of an earlier attempt refuses no later one."""
         claim = self._caches.claims.view().get(key)
         hold = hold_of(claim) if claim is not None and claim.uid == uid else None
+        was_held = hold_of(step.subject) if step.subject is not None else None
         decisions = self._sidecar.decisions
-        if claim is None or hold is None or decisions.is_compatible:
+        if claim is None or hold is None or was_held is None or decisions.is_compatible:
+            return
+        if hold.id != was_held.id:
             return
         is_final = step.failure.state in (ProvisioningState.FINISHED, ProvisioningState.RESCHEDULE)
         if not is_final or self._intents.find_open(uid) is not None:
