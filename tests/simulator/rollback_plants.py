@@ -92,6 +92,7 @@ def set_the_mark_again() -> None:
     def believe(self: Any, volume: Any, nodes: Any) -> Any:
         self._notice_gap()
         self._made[volume.uid] = volume.name
+        self._without_volume.add(volume.spec.claim_uid)
         return find_doubt(self, volume, nodes)
 
     async def mark_all(self: Any) -> None:

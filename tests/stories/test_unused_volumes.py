@@ -394,6 +394,37 @@ async def test_a_volume_that_was_used_before_its_node_was_moved_is_not_touched()
         assert await scene.is_untouched()
 
 
+async def test_a_used_volume_whose_object_is_made_again_is_not_touched() -> None:
+    """An administrator restores the object while its claim is there: no watch has seen the use."""
+    async with a_scene(is_foreign=True) as scene:
+        await a_set(scene)
+        await scene.cluster.wait(timedelta(minutes=1))
+        name, before = await bound_claim(scene), scene.storage.ids
+        await scene.use(name)
+        (volume,) = await scene.volumes()
+        await delete_object(scene, volume["metadata"]["name"])
+        assert await scene.volumes() == []
+        await scene.take_back()
+        await scene.cluster.settle()
+        kept = {field: volume["metadata"][field] for field in ("name", "annotations")}
+        again = {"apiVersion": "v1", "kind": VOLUME, "metadata": kept, "spec": volume["spec"]}
+        await scene.cluster.create(again)
+        await scene.cluster.wait(4 * ENOUGH)
+        assert await bound_claim(scene) == name
+        assert scene.storage.ids == before
+        assert await scene.is_untouched()
+
+
+async def delete_object(scene: Scene, volume: str) -> None:
+    """By the hand of an administrator; its data stays."""
+    spec = {"persistentVolumeReclaimPolicy": "Retain"}
+    await scene.cluster.patch(VOLUME, volume, {"spec": spec, "metadata": {"finalizers": None}})
+    await scene.cluster.delete(VOLUME, volume)
+    if await scene.cluster.find(VOLUME, volume) is not None:
+        await scene.cluster.patch(VOLUME, volume, {"metadata": {"finalizers": None}})
+    await scene.cluster.settle()
+
+
 async def test_a_bare_pod_with_a_foreign_driver_is_left_alone() -> None:
     async with a_scene(is_foreign=True) as scene:
         await scene.take_back()

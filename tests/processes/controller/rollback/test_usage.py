@@ -13,7 +13,7 @@ from plimsoll.processes.controller.rollback.usage import SeenVersions, UsageWatc
 from plimsoll.reconcile.observed import Observed
 from plimsoll.runtime.ids import seeded_ids
 from plimsoll.simulator.stories.cluster import StoryCluster, a_cluster
-from plimsoll.simulator.stories.objects import pod, uses, volume
+from plimsoll.simulator.stories.objects import claim, pod, uses, volume
 from plimsoll.simulator.stories.story_process import StoryProcess
 from plimsoll.wire.kind import typed
 from plimsoll.wire.kube import KubeClient
@@ -55,7 +55,9 @@ async def a_bench() -> AsyncIterator[Bench]:
         for run in observed.start().values():
             process.spawn(_forever(run))
         await cluster.settle()
-        await cluster.create(volume("made", claim_ref=CLAIM, affinity=REACH))
+        await cluster.create(claim())
+        uid = (await cluster.get("PersistentVolumeClaim", "data"))["metadata"]["uid"]
+        await cluster.create(volume("made", claim_ref=CLAIM | {"uid": uid}, affinity=REACH))
         await cluster.settle()
         yield Bench(cluster, usage)
         await process.bury()
@@ -122,6 +124,27 @@ async def test_of_a_volume_that_was_there_before_it_nothing_is_known() -> None:
         await bench.cluster.patch("PersistentVolume", "old", labels)
         await bench.cluster.settle()
         assert "without a gap" in await bench.doubt("old")
+
+
+async def test_a_claim_that_took_a_volume_meanwhile_is_known_to_have_had_none_before() -> None:
+    async with a_bench() as bench:
+        taken = {"spec": {"volumeName": "made"}}
+        await bench.cluster.patch("PersistentVolumeClaim", "data", taken)
+        await bench.cluster.settle()
+        assert await bench.doubt() == ""
+        await bench.cluster.delete("PersistentVolumeClaim", "data")
+        await bench.cluster.settle()
+        assert await bench.doubt() == "", "the proof is asked for when the claim is gone"
+
+
+async def test_a_claim_that_named_a_volume_before_its_object_was_made_may_have_had_it() -> None:
+    async with a_bench() as bench:
+        await bench.cluster.create(claim("restored", volume="again"))
+        uid = (await bench.cluster.get("PersistentVolumeClaim", "restored"))["metadata"]["uid"]
+        reference = CLAIM | {"name": "restored", "uid": uid}
+        await bench.cluster.create(volume("again", claim_ref=reference, affinity=REACH))
+        await bench.cluster.settle()
+        assert await bench.doubt("again") == "its claim may have had it before its object was made"
 
 
 async def test_after_a_gap_it_is_another_watch_and_knows_nothing_of_what_is_there() -> None:

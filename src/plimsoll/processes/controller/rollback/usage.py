@@ -1,11 +1,15 @@
 """Whether any pod can have used a volume since it was made, for drivers that cannot tell.
 
-One watch of pods, attachments, volumes and nodes, without a gap, has seen everything that happened
-since it began. A volume that was made later than that is unused if no other volume object was about
-the same storage, and no pod that named its claim had a node which reaches it, by the labels that
-the node has or has had. A watch that had to list anew may have missed something: from then on it is
-another watch, and knows nothing of the volumes there are. So does every other process, and every
-later leader.
+One watch of pods, attachments, volumes, claims and nodes, without a gap, has seen everything that
+happened since it began. A volume that was made later than that is unused if no other volume object
+was about the same storage, and no pod that named its claim had a node which reaches it, by the
+labels that the node has or has had. A watch that had to list anew may have missed something: from
+then on it is another watch, and knows nothing of the volumes there are. So does every other
+process, and every later leader.
+
+An administrator may delete the object of a volume and make it again: then the object is new, and
+the data is not. A claim that names a volume names it for ever, so its watch has to have seen the
+claim without one: no pod has used anything through that claim before.
 """
 
 from collections.abc import Callable, Mapping
@@ -15,7 +19,7 @@ from plimsoll.api.core import Node
 from plimsoll.api.meta import ObjectKey
 from plimsoll.api.pods import Pod
 from plimsoll.api.storage import VolumeAttachment
-from plimsoll.api.volumes import PersistentVolume
+from plimsoll.api.volumes import PersistentVolume, PersistentVolumeClaim
 from plimsoll.cache.informer import Informer
 from plimsoll.cache.store import StoreChange
 from plimsoll.decide.claims.match import is_reachable
@@ -42,7 +46,9 @@ class UsageWatch:
         self._ids = ids
         self._pods, self._attachments = observed.of(Pod), observed.of(VolumeAttachment)
         self._volumes, self._nodes = observed.of(PersistentVolume), observed.of(Node)
+        self._claims = observed.of(PersistentVolumeClaim)
         self._pods.index(PODS_BY_CLAIM, claims_of)
+        self._claims.on_change(self._claim_changed)
         self._pods.on_change(self._pod_changed)
         self._attachments.on_change(self._attachment_changed)
         self._volumes.on_change(self._volume_changed)
@@ -57,6 +63,8 @@ class UsageWatch:
         """Names of volumes that were."""
         self._made: dict[str, str] = {}
         """Volumes that were made since this watch began, by uid."""
+        self._without_volume: set[str] = set()
+        """Uids of claims that had none when this watch had begun."""
         self._about: dict[tuple[str, str], set[str]] = {}
         """By what is at the driver, the uids of volumes that were about it."""
         self._labels: dict[str, list[Labels]] = {}
@@ -84,6 +92,8 @@ class UsageWatch:
             if node is None or any(is_reachable(volume, each) for each in labels):
                 why = f"a pod that named its claim had node {name}, which reaches it"
                 return Doubt(why=why, is_use=True)
+        if volume.spec.claim_uid not in self._without_volume:
+            return Doubt(why="its claim may have had it before its object was made")
         return None
 
     def _nodes_of_users(self, volume: PersistentVolume) -> set[str]:
@@ -101,6 +111,10 @@ class UsageWatch:
         return all(map(_reaches, positions, versions))
 
     @property
+    def _all_informers(self) -> tuple[Informer[Any] | None, ...]:
+        return (*self._informers, self._claims.informer)
+
+    @property
     def _informers(self) -> tuple[Informer[Any] | None, ...]:
         """As in `SeenVersions`."""
         cached = (self._pods, self._attachments, self._volumes, self._nodes)
@@ -114,12 +128,14 @@ class UsageWatch:
             self._nodes_by_claim.clear()
             self._attached.clear()
             self._made.clear()
+            self._without_volume.clear()
             self._about.clear()
             self._labels.clear()
 
     def _listed(self) -> tuple[int, ...] | None:
         """None: not everything was listed, or the versions cannot be compared."""
-        texts = [informer.listed_version if informer else "" for informer in self._informers]
+        informers = self._all_informers
+        texts = [informer.listed_version if informer else "" for informer in informers]
         return tuple(map(int, texts)) if all(text.isdecimal() for text in texts) else None
 
     def _pod_changed(self, change: StoreChange[Pod]) -> None:
@@ -160,6 +176,22 @@ class UsageWatch:
             self.on_news(after.name)
         elif before is not None and after is None:
             self._made.pop(before.uid, None)
+            self._without_volume.discard(before.spec.claim_uid)
+
+    def _claim_changed(self, change: StoreChange[PersistentVolumeClaim]) -> None:
+        """It has no volume, or had none right before this change. One that is gone may still be
+        asked about, as long as its volume is there."""
+        self._notice_gap()
+        before, after = change.before, change.after
+        if after is None:
+            if before is not None and not before.spec.volume_name:
+                self._without_volume.discard(before.uid)
+            return
+        earlier = before if before is not None and before.uid == after.uid else after
+        if self._is_new(after) and not earlier.spec.volume_name:
+            self._without_volume.add(after.uid)
+            if after.spec.volume_name:
+                self.on_news(after.spec.volume_name)
 
     def _node_changed(self, change: StoreChange[Node]) -> None:
         self._notice_gap()
@@ -167,8 +199,8 @@ class UsageWatch:
         known = self._labels.setdefault(change.key.name, [])
         known += [labels for labels in seen if labels not in known]
 
-    def _is_new(self, volume: PersistentVolume) -> bool:
-        version = volume.metadata.resource_version
+    def _is_new(self, object_: PersistentVolume | PersistentVolumeClaim) -> bool:
+        version = object_.metadata.resource_version
         return self._began is not None and version.isdecimal() and int(version) > max(self._began)
 
 
