@@ -39,23 +39,37 @@ def test_a_handle_that_was_not_told_is_no_handle() -> None:
     assert not is_recorded(Asset(driver="pools.test", volume_name="pvc-1"), [volume("other", "")])
 
 
-NUMBERED = replace(ASSET, number=1)
+BY_HANDLE = pytest.mark.parametrize(
+    "asset",
+    [
+        pytest.param(replace(ASSET, number=1), id="numbered"),
+        pytest.param(replace(ASSET, node="node-a"), id="of-one-node"),
+    ],
+)
+"""Others may have recorded a volume of their own under its name."""
 
 
-def test_the_handle_alone_tells_of_a_volume_that_was_asked_for_under_a_number() -> None:
-    assert is_recorded(NUMBERED, [volume("pvc-1", "id-2"), volume("other", "id-1")])
-    assert find_recording(NUMBERED, [volume("pvc-1", "id-2")]) is AssetRecording.NONE
+@BY_HANDLE
+def test_the_handle_alone_tells_of_a_volume_whose_name_others_use_too(asset: Asset) -> None:
+    assert is_recorded(asset, [volume("pvc-1", "id-2"), volume("other", "id-1")])
+    assert find_recording(asset, [volume("pvc-1", "id-2")]) is AssetRecording.NONE
 
 
-def test_whether_a_volume_of_the_name_is_a_numbered_one_is_not_known_before_its_handle_is() -> None:
-    untold = replace(NUMBERED, volume_id="")
+@BY_HANDLE
+def test_whether_a_volume_of_the_name_is_this_one_is_not_known_before_its_handle_is(
+    asset: Asset,
+) -> None:
+    untold = replace(asset, volume_id="")
     assert find_recording(untold, [volume("pvc-1", "id-2")]) is AssetRecording.UNTOLD
     assert find_recording(untold, [volume("other", "id-2")]) is AssetRecording.NONE
 
 
+@BY_HANDLE
 @pytest.mark.parametrize("volume_id", ["id-1", ""], ids=["told", "untold"])
-def test_a_volume_of_the_name_whose_handle_cannot_be_compared_counts(volume_id: str) -> None:
-    asset = replace(NUMBERED, volume_id=volume_id)
+def test_a_volume_of_the_name_whose_handle_cannot_be_compared_counts(
+    volume_id: str, asset: Asset
+) -> None:
+    asset = replace(asset, volume_id=volume_id)
     in_tree = {"metadata": {"name": "pvc-1"}, "spec": {"awsElasticBlockStore": {"volumeID": "1"}}}
     assert is_recorded(asset, [from_document(PersistentVolume, in_tree)])
     assert is_recorded(asset, [volume("pvc-1", "id-1", driver="another.test")])

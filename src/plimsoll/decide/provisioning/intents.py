@@ -206,6 +206,7 @@ class Intent(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_def
             volume_name="" if self.is_given_up else self.volume_name,
             volume_id=self.volume_id,
             number=self.number,
+            node=self.node,
         )
 
     def is_wanted_by(self, claim: PersistentVolumeClaim | None) -> bool:

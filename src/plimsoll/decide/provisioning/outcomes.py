@@ -320,6 +320,7 @@ def before_cleanup(
         volume_name=cleanup.volume_name,
         volume_id=cleanup.call.volume_id,
         number=number,
+        node="" if settings.node is None else settings.node.node_name,
     )
     if settings.is_compatible or not is_recorded(asset, volumes):
         return cleanup

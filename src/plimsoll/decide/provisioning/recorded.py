@@ -3,9 +3,10 @@
 A volume that was asked for under the name of its PersistentVolume is recorded by any
 PersistentVolume of that name: every provisioner asks for that name, and a driver answers with the
 same volume. One that was asked for under a number is told by its handle, because another program
-may have recorded a volume of its own under the name meanwhile. Where handles cannot be compared,
-the name counts as well. The name says nothing where the volume itself names another provisioner:
-the class of the claim was made anew meanwhile, for that one.
+may have recorded a volume of its own under the name meanwhile. So is one that a provisioner of a
+single node has asked for: the driver of another node answers with a volume of its own. Where
+handles cannot be compared, the name counts as well. The name says nothing where the volume itself
+names another provisioner: the class of the claim was made anew meanwhile, for that one.
 
 What is not recorded now may have been so once: another program has recorded it, a pod has used it,
 and the PersistentVolume is gone again. `find_doubt` says when that is possible.
@@ -31,6 +32,13 @@ class Asset:
     """Empty: the driver has not told it."""
     number: int = 0
     """What the driver was told behind that name; 0: nothing."""
+    node: str = ""
+    """The one whose provisioner has asked for it, where each node has its own."""
+
+    @property
+    def is_named_alike(self) -> bool:
+        """Whether every provisioner of the driver gets this volume by the name."""
+        return not self.number and not self.node
 
 
 class AssetRecording(StrEnum):
@@ -66,7 +74,7 @@ def _by_name(asset: Asset, volume: PersistentVolume) -> AssetRecording:
         # A driver under another name, for the same storage, gives the same volume.
         is_same = source is not None and source.volume_handle == asset.volume_id
         return AssetRecording.FOUND if is_same else AssetRecording.NONE
-    if not asset.number or source is None or source.driver != asset.driver:
+    if asset.is_named_alike or source is None or source.driver != asset.driver:
         return AssetRecording.FOUND
     return AssetRecording.NONE if asset.volume_id else AssetRecording.UNTOLD
 

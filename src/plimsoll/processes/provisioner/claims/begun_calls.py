@@ -74,7 +74,7 @@ class BegunCalls:
             return Ignore(reason=IgnoreReason.PROVISIONED_ALREADY)
         # By another volume of the name than was asked for.
         is_served = any(volume.name == intent.volume_name for volume in stored.items)
-        if is_wanted and not (is_served or (is_seen and intent.number)):
+        if is_wanted and not (is_served or (is_seen and not intent.asset.is_named_alike)):
             return None
         waiting = None if is_served else _same(claim, uid)
         if intent.state in (IntentState.UNDOING, IntentState.MADE):
