@@ -7,6 +7,7 @@ from random import Random
 
 from plimsoll.api.core import Node
 from plimsoll.api.meta import ObjectKey
+from plimsoll.api.registry import Document
 from plimsoll.api.volumes import PersistentVolume
 from plimsoll.apiserver.inprocess import InProcessTransport
 from plimsoll.processes.controller.rollback.usage import SeenVersions, UsageWatch
@@ -19,19 +20,21 @@ from plimsoll.wire.kind import typed
 from plimsoll.wire.kube import KubeClient
 
 CLAIM = {"kind": "PersistentVolumeClaim", "namespace": "default", "name": "data", "uid": "u"}
-REACH = {
-    "required": {
-        "nodeSelectorTerms": [
-            {"matchExpressions": [{"key": "zone", "operator": "In", "values": ["a"]}]}
-        ]
-    }
-}
+
+
+def reached_from(label: str) -> Document:
+    expression = {"key": label, "operator": "In", "values": ["a"]}
+    return {"required": {"nodeSelectorTerms": [{"matchExpressions": [expression]}]}}
+
+
+REACH = reached_from("zone")
 
 
 @dataclass
 class Bench:
     cluster: StoryCluster
     usage: UsageWatch
+    claim_uid: str
 
     async def doubt(self, name: str = "made") -> str:
         found = await self.cluster.client.get(typed(PersistentVolume), ObjectKey("", name))
@@ -59,7 +62,7 @@ async def a_bench() -> AsyncIterator[Bench]:
         uid = (await cluster.get("PersistentVolumeClaim", "data"))["metadata"]["uid"]
         await cluster.create(volume("made", claim_ref=CLAIM | {"uid": uid}, affinity=REACH))
         await cluster.settle()
-        yield Bench(cluster, usage)
+        yield Bench(cluster, usage, uid)
         await process.bury()
 
 
@@ -100,6 +103,25 @@ async def test_a_pod_on_a_node_that_reached_the_volume_then_has_used_it() -> Non
         await bench.cluster.patch("Node", "node-a", {"metadata": {"labels": {"zone": "b"}}})
         await bench.cluster.settle()
         assert "had node node-a" in await bench.doubt()
+
+
+async def test_of_a_volume_that_other_nodes_reach_than_before_nothing_is_known() -> None:
+    async with a_bench() as bench:
+        beta, zone = "failure-domain.beta.kubernetes.io/zone", "topology.kubernetes.io/zone"
+        await bench.cluster.patch("Node", "node-a", {"metadata": {"labels": {beta: "a"}}})
+        await bench.cluster.patch("Node", "node-b", {"metadata": {"labels": {zone: "a"}}})
+        reference = CLAIM | {"uid": bench.claim_uid}
+        await bench.cluster.create(
+            volume("moved", claim_ref=reference, affinity=reached_from(beta))
+        )
+        await bench.cluster.create(pod(volumes=[uses("data")], node="node-a"))
+        await bench.cluster.delete("Pod", "web", grace=0)
+        await bench.cluster.settle()
+        assert "had node node-a" in await bench.doubt("moved")
+        spec = {"spec": {"nodeAffinity": reached_from(zone)}}
+        await bench.cluster.patch("PersistentVolume", "moved", spec)
+        await bench.cluster.settle()
+        assert "without a gap" in await bench.doubt("moved")
 
 
 async def test_an_attachment_is_a_use_also_after_it_is_gone() -> None:

@@ -177,6 +177,10 @@ class UsageWatch:
         elif before is not None and after is None:
             self._made.pop(before.uid, None)
             self._without_volume.discard(before.spec.claim_uid)
+        elif before is not None and after is not None and _is_moved(before, after):
+            # Which nodes reached it before is not remembered.
+            self._made.pop(after.uid, None)
+            self.on_news(after.name)
 
     def _claim_changed(self, change: StoreChange[PersistentVolumeClaim]) -> None:
         """It has no volume, or had none right before this change. One that is gone may still be
@@ -202,6 +206,10 @@ class UsageWatch:
     def _is_new(self, object_: PersistentVolume | PersistentVolumeClaim) -> bool:
         version = object_.metadata.resource_version
         return self._began is not None and version.isdecimal() and int(version) > max(self._began)
+
+
+def _is_moved(before: PersistentVolume, after: PersistentVolume) -> bool:
+    return before.spec.required_nodes != after.spec.required_nodes
 
 
 def _reaches(position: str, version: str) -> bool:
