@@ -6,6 +6,7 @@ is deleted. No volume that is recorded is ever deleted for that.
 
 from datetime import timedelta
 
+import msgspec
 import pytest
 
 from plimsoll.decide.provisioning.intents import Intent
@@ -20,6 +21,9 @@ from tests.stories.test_holds import ENOUGH, STRICT, Scene, a_scene
 STUCK = Hang(call=FaultyCall.CREATE, pool="pool-a", when=When.BEFORE, times=10_000)
 MADE_AND_STUCK = Hang(call=FaultyCall.CREATE, pool="pool-a", when=When.AFTER, times=10_000)
 NO_DELETION = Hang(call=FaultyCall.DELETE, when=When.BEFORE, times=10_000)
+NAME_TAKEN = Fail(
+    call=FaultyCall.CREATE, pool="pool-a", when=When.BEFORE, code="ALREADY_EXISTS", times=10_000
+)
 FAILED_DELETION = Fail(call=FaultyCall.DELETE, when=When.BEFORE, code="INTERNAL", times=10_000)
 
 
@@ -169,6 +173,27 @@ async def test_a_claim_gets_another_volume_than_the_one_that_is_kept_for_an_admi
             assert f"{name}-1" in scene.storage.names
             assert kept in scene.storage.ids
             assert by_number(await scene.intents()) == [(0, "Suspect")]
+
+
+@pytest.mark.parametrize("restarts", [False, True], ids=["same-process", "next-process"])
+async def test_what_was_given_up_and_is_stuck_is_asked_for_until_the_name_is_free(
+    *, restarts: bool
+) -> None:
+    async with a_scene() as scene:
+        async with a_provisioner(scene.cluster, scene.storage, STRICT):
+            scene.storage.set_faults(msgspec.structs.replace(NAME_TAKEN, code="UNAVAILABLE"))
+            await give_up(scene)
+            scene.storage.set_faults(NAME_TAKEN)
+            await scene.cluster.wait(timedelta(minutes=6))
+            assert by_number(await scene.intents()) == [(0, "Stuck"), (1, "Made")]
+            if not restarts:
+                scene.storage.set_faults()
+                await scene.cluster.wait(timedelta(minutes=6))
+        scene.storage.set_faults()
+        async with a_provisioner(scene.cluster, scene.storage, STRICT, seed=2):
+            await scene.cluster.wait(timedelta(minutes=6))
+            assert by_number(await scene.intents()) == [(1, "Made")]
+            assert scene.storage.pools_used == [("pool-b",)]
 
 
 async def test_cut_off_after_any_write_one_volume_is_left_and_no_name_used_twice() -> None:

@@ -25,7 +25,7 @@ from plimsoll.decide.provisioning.outcomes import after_cleanup
 from plimsoll.decide.provisioning.recorded import is_recorded
 from plimsoll.decide.provisioning.steps import CleanUp, Ignore, Refuse
 from plimsoll.processes.provisioner.sidecar import SecretUnreadableError, Sidecar
-from plimsoll.reconcile.intents import LEFT_TO_ADMINISTRATORS, IntentBook
+from plimsoll.reconcile.intents import IntentBook
 from plimsoll.reconcile.loop import Loop, Tools
 from plimsoll.wire.kind import typed
 
@@ -57,7 +57,7 @@ class GivenUpCalls(Loop):
 
     async def reconcile(self, key: ObjectKey) -> timedelta | None:
         intent = self._intents.find_given_up(key.name)
-        if intent is None or intent.state in LEFT_TO_ADMINISTRATORS:
+        if intent is None or intent.state is IntentState.SUSPECT:
             return None
         if (wait := self._intents.wait_for_given_up(key.name)) is not None:
             return wait
@@ -82,7 +82,8 @@ class GivenUpCalls(Loop):
         outcome = await self._sidecar.repeat(
             intent.request, secrets, selected_node=intent.selected_node
         )
-        if isinstance(outcome, CallFailed) and outcome.code is Code.ALREADY_EXISTS:
+        is_taken = isinstance(outcome, CallFailed) and outcome.code is Code.ALREADY_EXISTS
+        if is_taken and intent.state is not IntentState.STUCK:
             await self._intents.enter_given_up(intent.name, IntentState.STUCK)
         step = after_repeated(intent, outcome)
         assert isinstance(step, CleanUp | Refuse | Ignore)  # noqa: S101 - no claim waits for it
