@@ -44,6 +44,7 @@ BY_HANDLE = pytest.mark.parametrize(
     [
         pytest.param(replace(ASSET, number=1), id="numbered"),
         pytest.param(replace(ASSET, node="node-a"), id="of-one-node"),
+        pytest.param(replace(ASSET, is_given_up=True), id="given-up"),
     ],
 )
 """Others may have recorded a volume of their own under its name."""

@@ -200,13 +200,13 @@ class Intent(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_def
 
     @property
     def asset(self) -> Asset:
-        """Of one that was given up the name says nothing: it is that of the next volume."""
         return Asset(
             driver=self.driver,
-            volume_name="" if self.is_given_up else self.volume_name,
+            volume_name=self.volume_name,
             volume_id=self.volume_id,
             number=self.number,
             node=self.node,
+            is_given_up=self.is_given_up,
         )
 
     def is_wanted_by(self, claim: PersistentVolumeClaim | None) -> bool:

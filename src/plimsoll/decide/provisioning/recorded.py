@@ -4,9 +4,10 @@ A volume that was asked for under the name of its PersistentVolume is recorded b
 PersistentVolume of that name: every provisioner asks for that name, and a driver answers with the
 same volume. One that was asked for under a number is told by its handle, because another program
 may have recorded a volume of its own under the name meanwhile. So is one that a provisioner of a
-single node has asked for: the driver of another node answers with a volume of its own. Where
-handles cannot be compared, the name counts as well. The name says nothing where the volume itself
-names another provisioner: the class of the claim was made anew meanwhile, for that one.
+single node has asked for: the driver of another node answers with a volume of its own; and one that
+was given up, beside which the claim gets another. Where handles cannot be compared, the name counts
+as well. The name says nothing where the volume itself names another provisioner: the class of the
+claim was made anew meanwhile, for that one.
 
 What is not recorded now may have been so once: another program has recorded it, a pod has used it,
 and the PersistentVolume is gone again. `find_doubt` says when that is possible.
@@ -34,11 +35,13 @@ class Asset:
     """What the driver was told behind that name; 0: nothing."""
     node: str = ""
     """The one whose provisioner has asked for it, where each node has its own."""
+    is_given_up: bool = False
+    """The claim gets another volume of the name."""
 
     @property
     def is_named_alike(self) -> bool:
         """Whether every provisioner of the driver gets this volume by the name."""
-        return not self.number and not self.node
+        return not (self.number or self.node or self.is_given_up)
 
 
 class AssetRecording(StrEnum):

@@ -2,8 +2,8 @@
 
 A driver that does not answer for one attempt, or does not delete its volume, keeps no pod waiting:
 the next attempt has another name. That the attempt is to be undone is stored before the next one
-begins. Its volume is deleted by the same rules as any other that is not wanted; only the name of
-the PersistentVolume says nothing here, since the next attempt is recorded under the same one.
+begins. Its volume is deleted by the same rules as any other that is not wanted. It is told by its
+handle, since the next attempt is recorded under the same name.
 """
 
 import logging
