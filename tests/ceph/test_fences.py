@@ -9,8 +9,10 @@ import pytest
 
 from plimsoll.decide.ceph.domain_labels import DomainNotKnown, HomeDomain
 from plimsoll.decide.ceph.journal.fence_leaders import LEADER
+from plimsoll.processes.driver.backends.rbd.fuse_devices import FuseDevices
 from plimsoll.processes.driver.homes import NodeHomes
 from plimsoll.processes.driver.settings import Mounts, NodeSettings
+from plimsoll.runtime.clock import SystemClock
 from plimsoll.runtime.leading.epoch import LeaderEpoch
 from plimsoll.wire.ceph.connection import PoolScope
 from plimsoll.wire.ceph.objects import Creating, ObjectWrite, RadosObjects
@@ -20,12 +22,12 @@ from plimsoll.wire.csi.errors import DriverError, DriverFailure
 from plimsoll.wire.csi.gen import csi_pb2 as csi, domains_pb2 as pb
 from plimsoll.wire.csi.transport import Metadata
 from tests.ceph import guardian
-from tests.ceph.connections import connected
+from tests.ceph.connections import access, connected
 from tests.ceph.interrupted_calls import JournalGround, journal_ground
 from tests.ceph.loopback_cluster import JOURNAL, POOLS, LoopbackCluster
-from tests.ceph.rbd_drivers import rbd_driver
+from tests.ceph.rbd_drivers import NODE, rbd_driver
 from tests.ceph.staging import publish, stage, take_back
-from tests.ceph.test_rbd_node import OTHER, create, write_through
+from tests.ceph.test_rbd_node import OTHER, create, lease_book, write_through
 from tests.processes.driver.drivers import ZONE, Running
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount")
@@ -118,6 +120,31 @@ async def test_a_node_that_labels_place_in_a_domain_is_fenced_with_it(
         homes.put("node-1", DomainNotKnown(status="Node node-1 has no label zone."))
         with pytest.raises(DriverError, match="has no label zone"):
             await stage(first, volume_id, one / "staged")
+        await second.call(m.RELEASE_DOMAIN, pb.ReleaseDomainRequest(domain=DOMAIN))
+        await second.delete(volume_id)
+
+
+async def test_a_client_that_a_driver_left_half_way_is_fenced_too(
+    cluster: LoopbackCluster, ground: JournalGround, directory: Path
+) -> None:
+    """It died after it had opened the image, and before it wrote down by which client."""
+    one = directory / "one"
+    async with rbd_driver(cluster, one, mounts=Mounts.REAL) as first:
+        volume_id = await create(first)
+        await lease_book(first).take(await first.driver.volume(volume_id), NODE)
+    (image,) = await ground.images(POOLS["zone-a"]).names()
+    await FuseDevices(one / "rbd", access(cluster), SystemClock()).open(POOLS["zone-a"], image)
+    async with (
+        rbd_driver(cluster, one, mounts=Mounts.REAL) as first,
+        rbd_driver(cluster, directory / "two") as second,
+    ):
+        await stage(first, volume_id, one / "staged")
+        await publish(first, volume_id, one / "staged", one / "target")
+        write_through(one / "target" / "file")
+        await second.call(m.FENCE_DOMAIN, pb.FenceDomainRequest(domain=DOMAIN))
+        with pytest.raises(OSError, match=r"Input/output error|Read-only file system"):
+            write_through(one / "target" / "other")
+        await take_back(first, volume_id, one / "staged", one / "target")
         await second.call(m.RELEASE_DOMAIN, pb.ReleaseDomainRequest(domain=DOMAIN))
         await second.delete(volume_id)
 

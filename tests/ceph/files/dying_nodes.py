@@ -13,7 +13,13 @@ from typing import Any
 
 import pytest
 
+from plimsoll.decide.ceph.journal.mounted_clients import client_key, list_clients
 from plimsoll.processes.driver.backends.ceph.journaled_backend import JournaledBackend
+from plimsoll.processes.driver.backends.ceph.records.writer_leases import parse_lease
+from plimsoll.processes.driver.backends.cephfs.backend import CephfsBackend
+from plimsoll.processes.driver.backends.cephfs.fuse_clients import read_client
+from plimsoll.processes.driver.backends.rbd.backend import RbdBackend
+from plimsoll.processes.driver.backends.rbd.node_images import watchers_of
 from plimsoll.processes.driver.settings import Mounts
 from plimsoll.wire.csi import methods as m
 from plimsoll.wire.csi.gen import csi_pb2 as csi
@@ -98,7 +104,24 @@ class NodeScene:
         await self.stage(driver)
         await self.publish(driver)
         assert (self.target / "file").read_text() == "kept"
+        assert await self.is_client_known(driver)
         await self.take_back(driver)
+
+    async def is_client_known(self, driver: Running) -> bool:
+        """To the journal, where a fence looks for the clients that it has to block."""
+        backend, volume = driver.driver.backend, await driver.driver.volume(self.volume_id)
+        if isinstance(backend, RbdBackend):
+            stored = await backend.records.volumes.stored(volume.id)
+            assert stored
+            lease = parse_lease(stored.writer)
+            assert lease
+            return lease.address in await watchers_of(backend.cluster.connection, stored.place)
+        assert isinstance(backend, CephfsBackend)
+        (journal,) = await backend.records.volumes.journals()
+        clients = await backend.cluster.runner.run(list_clients(journal))
+        own = read_client(self.directory / "cephfs" / "clients" / volume.asset_name)
+        assert own
+        return own.address in clients[client_key(cephfs_drivers.NODE.id, volume.asset_name)]
 
 
 Part = Callable[[NodeScene, Running], Awaitable[object]]

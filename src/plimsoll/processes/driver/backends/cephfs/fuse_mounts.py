@@ -149,6 +149,9 @@ class FuseMounts:
         elif problem := await self.problem(name):
             log.warning("volume mounted anew", extra={"volume": name, "problem": problem})
             await self._replace(name, path, admit)
+        else:
+            # A driver may have died before its client was admitted: no fence would find it.
+            await admit(await self._write_down(name))
         return self.place(name)
 
     async def problem(self, name: str) -> str:

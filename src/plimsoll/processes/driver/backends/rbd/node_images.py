@@ -45,6 +45,9 @@ class NodeImages:
         """Raises CsiStatusError."""
         if (present := self._devices.find(place.name)) is not None:
             await self.check(volume, node_id)
+            if not await self._records.leases.is_confirmed(volume):
+                # A driver died before it wrote the client down: no fence would find it.
+                await self._confirm(volume, place, node_id)
             with failures_of(_name(volume)):
                 await self._devices.resize(place.name)
             return _source(volume, present)
@@ -59,13 +62,16 @@ class NodeImages:
         try:
             with failures_of(_name(volume)):
                 device = await self._devices.open(place.pool.name, place.name)
-            address = await self._client_of(volume, place)
-            await self._records.leases.confirm(volume, node_id, address)
+            await self._confirm(volume, place, node_id)
             is_alone = True
         finally:
             if not is_alone:
                 await self.close(volume, node_id)
         return _source(volume, device)
+
+    async def _confirm(self, volume: VolumeRecord, place: ImagePlace, node_id: str) -> None:
+        address = await self._client_of(volume, place)
+        await self._records.leases.confirm(volume, node_id, address)
 
     async def check(self, volume: VolumeRecord, node_id: str) -> None:
         """Raises CsiStatusError if the volume is open here, and another node may have it by now."""

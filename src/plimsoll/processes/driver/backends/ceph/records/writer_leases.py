@@ -84,6 +84,12 @@ class WriterLeases:
             raise not_found(f"volume {volume.id}: is being removed")
         await self._write(volume, stored, msgspec.structs.replace(lease, address=address))
 
+    async def is_confirmed(self, volume: VolumeRecord) -> bool:
+        """Whether the lease tells which client has the image open."""
+        stored = await self._volumes.stored(volume.id)
+        lease = None if stored is None else parse_lease(stored.writer)
+        return lease is not None and bool(lease.address)
+
     async def give_back(self, volume: VolumeRecord, node_id: str) -> None:
         """The image is closed. One that is gone, or that another node has, is left alone. A client
         that has not ended, or was killed, is blocked: Ceph would count it for half a minute."""
