@@ -34,11 +34,15 @@ RULES = [
 ]
 
 
+def copies(min_size: int) -> dict[str, int]:
+    return {"size": 3, "min_size": min_size}
+
+
 def report(*up: int, rule_id: int = 0, min_size: int = 1, app: str = "rbd") -> ClusterReport:
     stats = {"max_avail": 4 * GIB, "stored": GIB, "quota_bytes": 0}
     return ClusterReport(
         df={"pools": [{"name": "p", "stats": stats}]},
-        pools=[{"pool_name": "p", "pool_id": 7, "crush_rule": rule_id, "min_size": min_size}],
+        pools=[{"pool_name": "p", "pool_id": 7, "crush_rule": rule_id, **copies(min_size)}],
         tree=tree(*up),
         rules=RULES,
         applications={"p": {app: {}}},

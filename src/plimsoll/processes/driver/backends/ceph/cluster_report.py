@@ -1,14 +1,14 @@
 """What monitors tell about pools, read into what capacity is decided from: pure.
 
 Free space that Ceph reports does not fall while OSDs are down, so their tree is looked at as well:
-a pool is up if as many of the buckets that its rule spreads over have an OSD up as it needs to be
-written to.
+a pool is up if as many copies as it needs to be written to can be on OSDs that are up.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from plimsoll.decide.ceph.crush_copies import copies_up, parse_tree
 from plimsoll.decide.ceph.pool_capacity import CephPoolUsage
 
 APPLICATION = "rbd"
@@ -42,11 +42,8 @@ class ClusterReport:
         )
 
     def _is_up(self, pool: Mapping[str, Any]) -> bool:
-        steps = self.steps_of(pool)
-        if not steps:
-            return False
-        alive = sum(self._alive(take, type_) for take, type_ in _choices(steps))
-        return alive >= int(pool["min_size"])
+        tree, size = parse_tree(self.tree), int(pool["size"])
+        return copies_up(tree, self.steps_of(pool), size) >= int(pool["min_size"])
 
     def down_pools(self) -> frozenset[int]:
         """The ids of those that no data can be written to."""
@@ -66,40 +63,9 @@ class ClusterReport:
         found: Sequence[Mapping[str, Any]] = rules[0]["steps"] if rules else ()
         return found
 
-    def _alive(self, root: int, type_: str) -> int:
-        """How many buckets of the type, below the root, have an OSD that is up."""
-        nodes = {node["id"]: node for node in self.tree["nodes"]}
-        below = list(_below(nodes, root))
-        return sum(
-            any(node.get("status") == "up" for node in _below(nodes, bucket["id"]))
-            for bucket in below
-            if bucket["type"] == type_
-        )
-
 
 def _figure(told: int) -> int:
     """Monitors tell a number below zero as one near 2**64. They come to such a number while an OSD
     that was started has not told them its size: what has to stay free is more than there seems to
     be."""
     return told if told < 1 << 63 else 0
-
-
-def _choices(steps: Sequence[Mapping[str, Any]]) -> list[tuple[int, str]]:
-    """Where a rule begins, and the type of bucket that its first step chooses there."""
-    found: list[tuple[int, str]] = []
-    take: int | None = None
-    for step in steps:
-        if step["op"] == "take":
-            take = step["item"]
-        elif "type" in step and take is not None:
-            found.append((take, step["type"]))
-            take = None
-    return found
-
-
-def _below(nodes: Mapping[int, Mapping[str, Any]], root: int) -> list[Mapping[str, Any]]:
-    """The bucket itself, and everything in it."""
-    found = [nodes[root]] if root in nodes else []
-    for node in found:
-        found += [nodes[child] for child in node.get("children", ()) if child in nodes]
-    return found
