@@ -27,6 +27,7 @@ from plimsoll.processes.driver.backends.ceph.ceph_cluster import CephCluster, fa
 from plimsoll.processes.driver.backends.ceph.records.cluster_records import ClusterRecords
 from plimsoll.runtime.leading.epoch import LeaderEpoch
 from plimsoll.wire.csi.epochs import superseded
+from plimsoll.wire.csi.refusals import unavailable
 
 T = TypeVar("T")
 
@@ -72,6 +73,10 @@ class ClusterFences:
     async def fence(self, domain: Mapping[str, str], caller: LeaderEpoch | None) -> None:
         with failures_of(f"domain {dict(domain)}"):
             journals = await self._journals()
+            if not journals:
+                raise unavailable(
+                    f"domain {dict(domain)}: no journal can be written to, so it cannot be fenced"
+                )
             if await self._is_confirmed(journals, domain, caller):
                 return
             await self._write(journals, domain, FenceState.BEGUN, caller)
