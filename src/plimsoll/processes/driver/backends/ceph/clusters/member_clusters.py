@@ -111,8 +111,12 @@ class MemberClusters:
         return found
 
     async def ask_every(self, ask: Callable[[MemberCluster], Awaitable[T]]) -> Sequence[T]:
-        """All at once, also those left alone. Raises CsiStatusError unless each answers."""
-        return await asyncio.gather(*map(ask, self.all))
+        """All at once, also those left alone. Returns when none of them is at work any more: a late
+        fence could undo the release that follows it. Raises CsiStatusError unless each answers."""
+        asked = await asyncio.gather(*map(ask, self.all), return_exceptions=True)
+        if failed := [each for each in asked if isinstance(each, BaseException)]:
+            raise failed[0]
+        return [each for each in asked if not isinstance(each, BaseException)]
 
     async def _ask(
         self, member: MemberCluster, ask: Callable[[MemberCluster], Awaitable[T]]
