@@ -84,5 +84,15 @@ def test_pools_that_are_down_are_told_by_their_ids() -> None:
     assert report(1, 2).down_pools() == {7}
 
 
+def test_a_pool_can_be_written_to_whether_its_figures_are_known_or_not() -> None:
+    """No manager runs, or the pool is new: a journal may be in it nevertheless."""
+    found = report(0)
+    found.df["pools"].clear()
+    assert found.usages() == {}
+    assert found.writable_pools() == ["p"]
+    assert report(1, 2).writable_pools() == []
+    assert report(0, app="cephfs").writable_pools() == []
+
+
 def test_pools_for_other_uses_are_left_out() -> None:
     assert report(0, app="cephfs").usages() == {}

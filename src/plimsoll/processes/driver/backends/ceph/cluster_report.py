@@ -49,6 +49,12 @@ class ClusterReport:
         """The ids of those that no data can be written to."""
         return frozenset(int(item["pool_id"]) for item in self.pools if not self._is_up(item))
 
+    def writable_pools(self, application: str = APPLICATION) -> Sequence[str]:
+        """The names of those that are meant for the application and not down; also while no manager
+        has told their figures."""
+        used = self.used_pools(application)
+        return [item["pool_name"] for item in used if self._is_up(item)]
+
     def used_pools(self, application: str = APPLICATION) -> Sequence[Mapping[str, Any]]:
         """The details of those that are meant for the application."""
         return [

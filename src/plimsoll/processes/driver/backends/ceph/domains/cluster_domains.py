@@ -77,8 +77,7 @@ class ClusterDomains:
         """In every pool for images there may be one, also of a class that is not known here. One in
         a pool that is down, as those that were lost with a domain, lets no node write: a lease
         could not be taken there. Raises CephError."""
-        usages = (await read_report(self._connection)).usages()
-        pools = [name for name, usage in usages.items() if usage.is_up]
+        pools = (await read_report(self._connection)).writable_pools()
         found = await asyncio.gather(*map(self._has_journal, pools))
         return [pool for pool, has_one in zip(pools, found, strict=True) if has_one]
 
