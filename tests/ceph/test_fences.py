@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -9,12 +10,16 @@ import pytest
 
 from plimsoll.decide.ceph.domain_labels import DomainNotKnown, HomeDomain
 from plimsoll.decide.ceph.journal.fence_leaders import LEADER
+from plimsoll.decide.ceph.volume_ids import decompose_volume_id
+from plimsoll.processes.driver.backends.rbd.backend import RbdBackend
 from plimsoll.processes.driver.backends.rbd.fuse_devices import FuseDevices
 from plimsoll.processes.driver.homes import NodeHomes
 from plimsoll.processes.driver.settings import Mounts, NodeSettings
 from plimsoll.runtime.clock import SystemClock
 from plimsoll.runtime.leading.epoch import LeaderEpoch
 from plimsoll.wire.ceph.connection import PoolScope
+from plimsoll.wire.ceph.errors import CephError, CephFailure
+from plimsoll.wire.ceph.images import RbdImages
 from plimsoll.wire.ceph.objects import Creating, ObjectWrite, RadosObjects
 from plimsoll.wire.csi import methods as m
 from plimsoll.wire.csi.epochs import epoch_metadata
@@ -23,12 +28,13 @@ from plimsoll.wire.csi.gen import csi_pb2 as csi, domains_pb2 as pb
 from plimsoll.wire.csi.transport import Metadata
 from tests.ceph import guardian
 from tests.ceph.connections import access, connected
-from tests.ceph.interrupted_calls import JournalGround, journal_ground
+from tests.ceph.files.interrupted_files import Death
+from tests.ceph.interrupted_calls import CrashedError, JournalGround, journal_ground
 from tests.ceph.loopback_cluster import JOURNAL, POOLS, LoopbackCluster
 from tests.ceph.rbd_drivers import NODE, rbd_driver
 from tests.ceph.staging import publish, stage, take_back
 from tests.ceph.test_rbd_node import OTHER, create, lease_book, write_through
-from tests.processes.driver.drivers import ZONE, Running
+from tests.processes.driver.drivers import MIB, ZONE, Running
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount")
 
@@ -147,6 +153,46 @@ async def test_a_client_that_a_driver_left_half_way_is_fenced_too(
         await take_back(first, volume_id, one / "staged", one / "target")
         await second.call(m.RELEASE_DOMAIN, pb.ReleaseDomainRequest(domain=DOMAIN))
         await second.delete(volume_id)
+
+
+async def fenced_by_a_driver_that_dies(cluster: LoopbackCluster, directory: Path, at: int) -> bool:
+    """Whether the call came to that step. In the end no client of the domain can write."""
+    death = Death()
+    async with (
+        connected(cluster) as client,
+        rbd_driver(cluster, directory / "one") as first,
+        rbd_driver(cluster, directory / "two") as second,
+    ):
+        volume_id = await create(first)
+        volume, leases = await first.driver.volume(volume_id), lease_book(first)
+        await leases.take(volume, NODE)
+        await leases.confirm(volume, NODE.id, await client.address())
+        backend = first.driver.backend
+        assert isinstance(backend, RbdBackend)
+        backend.cluster.runner.on_operation = death.on_operation
+        death.arm(at)
+        with suppress(CrashedError):
+            await first.call(m.FENCE_DOMAIN, pb.FenceDomainRequest(domain=DOMAIN))
+        assert (await domain_of(second)).fenced is not death.is_over
+        if death.is_over:
+            await second.call(m.FENCE_DOMAIN, pb.FenceDomainRequest(domain=DOMAIN))
+        images = RbdImages(client, PoolScope(pool=POOLS["zone-a"]))
+        with pytest.raises(CephError) as refused:
+            await images.grow(f"csi-vol-{decompose_volume_id(volume_id).uuid}", 48 * MIB)
+        assert refused.value.failure is CephFailure.FENCED
+        await second.call(m.RELEASE_DOMAIN, pb.ReleaseDomainRequest(domain=DOMAIN))
+        await second.delete(volume_id)
+    return death.is_over
+
+
+@pytest.mark.usefixtures("ground")
+async def test_a_fence_is_told_when_it_is_complete_and_finished_by_the_next_driver(
+    cluster: LoopbackCluster, directory: Path
+) -> None:
+    at = 1
+    while await fenced_by_a_driver_that_dies(cluster, directory, at):
+        at += 1
+    assert at > 3
 
 
 def led_by(transitions: int) -> Metadata:
