@@ -448,3 +448,67 @@ async def test_complaints_that_list_what_is_right_end_before_they_fill_the_memor
 
     assert reply.status == 422
     assert len(str(reply.document)) < 2_000_000
+
+
+SHAPES: Document = {
+    "type": "object",
+    "properties": {
+        "object": {"type": "object", "properties": {"a": {"type": "string"}}},
+        "map": {"type": "object", "additionalProperties": {"type": "string"}},
+        "set": {
+            "type": "array",
+            "items": {"type": "string"},
+            "x-kubernetes-list-type": "set",
+        },
+        "keyed": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {"k": {"type": "string"}, "o": {"type": "object"}},
+                "required": ["k"],
+            },
+            "x-kubernetes-list-type": "map",
+            "x-kubernetes-list-map-keys": ["k"],
+        },
+    },
+}
+MISFITS = [1, 1.5, "text", True, [1], [[]], [{}], [{"k": "a", "o": 1}], {"a": 1}]
+
+
+@pytest.mark.parametrize("field", SHAPES["properties"])
+async def test_values_of_another_type_than_the_schema_has_are_refused(api: Api, field: str) -> None:
+    """Also before anything is known of the fields that they have."""
+    await define(api, a_version(spec=SHAPES))
+    await make(api, "held")
+    for value in MISFITS:
+        new, held = a_widget(), a_widget("held")
+        new["spec"] = held["spec"] = {field: value}
+        applied = {"apiVersion": "example.com/v1", "kind": "Widget"} | held
+
+        replies = [
+            await api.ask("POST", WIDGETS, new),
+            await api.ask("PUT", f"{WIDGETS}/held", held),
+            await api.ask("PATCH", f"{WIDGETS}/held", held),
+            await api.apply(f"{WIDGETS}/held", applied),
+        ]
+
+        assert all(reply.status in (400, 422) for reply in replies), (value, replies)
+
+
+@pytest.mark.parametrize("field", SHAPES["properties"])
+async def test_objects_that_do_not_fit_a_new_schema_can_be_mended(api: Api, field: str) -> None:
+    anything = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    await define(api, a_version(spec=anything))
+    for number, value in enumerate(MISFITS):
+        await make(api, f"old-{number}", **{field: value})
+    definition = (await api.ask("GET", f"{DEFINITIONS}/widgets.example.com")).document
+    definition["spec"]["versions"] = [a_version(spec=SHAPES)]
+    assert (await api.ask("PUT", f"{DEFINITIONS}/widgets.example.com", definition)).status == 200
+
+    for number, value in enumerate(MISFITS):
+        old = f"{WIDGETS}/old-{number}"
+        head = {"apiVersion": "example.com/v1", "kind": "Widget"}
+        applied = await api.apply(old, head | a_widget(f"old-{number}", **{field: None}))
+        assert applied.status in (200, 400, 409, 422), (value, applied)
+        mended = await api.ask("PATCH", old, {"spec": {field: None}})
+        assert (mended.status, mended.document["spec"]) == (200, {}), value

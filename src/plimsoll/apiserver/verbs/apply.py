@@ -7,7 +7,7 @@ from plimsoll.apiserver.model.ownership import apply as ownership
 from plimsoll.apiserver.model.ownership.conflicts import ApplyConflictError
 from plimsoll.apiserver.model.ownership.endpoint import Endpoint
 from plimsoll.apiserver.model.ownership.merging import RepeatedError
-from plimsoll.apiserver.model.ownership.typed_paths import UnkeyedError
+from plimsoll.apiserver.model.ownership.typed_paths import ShapeError
 from plimsoll.apiserver.model.status import bad_request, conflict, not_found
 from plimsoll.apiserver.storage.collection import StoredRecord
 from plimsoll.apiserver.storage.resource_kinds import ResourceKind
@@ -64,7 +64,7 @@ def applied(
         return ownership.apply(at, live, wanted, write.manager, force=write.options.force)
     except ApplyConflictError as error:
         raise error.answer from error
-    except (UnkeyedError, RepeatedError) as error:
+    except (ShapeError, RepeatedError) as error:
         raise bad_request(f"failed to create typed patch object: {error}") from error
 
 

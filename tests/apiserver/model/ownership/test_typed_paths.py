@@ -1,7 +1,7 @@
 import pytest
 
 from plimsoll.apiserver.model.ownership.compiled_schema import compiled
-from plimsoll.apiserver.model.ownership.typed_paths import UnkeyedError
+from plimsoll.apiserver.model.ownership.typed_paths import ShapeError, UnkeyedError
 
 POD = compiled("io.k8s.api.core.v1.Pod")
 VOLUME = compiled("io.k8s.api.core.v1.PersistentVolume")
@@ -72,3 +72,14 @@ def test_elements_with_the_same_keys_are_owned_together() -> None:
 def test_an_element_without_keys_has_no_path() -> None:
     with pytest.raises(UnkeyedError):
         POD.added({"spec": {"containers": ["c"]}})
+
+
+@pytest.mark.parametrize("spec", [1, "text", [1], {"containers": 1}, {"containers": {"a": 1}}])
+def test_fields_of_values_that_have_another_type_cannot_be_told(spec: object) -> None:
+    fits = {"spec": {"containers": [{"name": "c"}]}}
+    with pytest.raises(ShapeError):
+        POD.added({"spec": spec})
+    with pytest.raises(ShapeError):
+        POD.compare({"spec": spec}, fits)
+    with pytest.raises(ShapeError):
+        POD.compare(fits, {"spec": spec})

@@ -48,8 +48,8 @@ def apply(
 ) -> Applied:
     """What becomes of `live`, or of an object that is not there yet.
 
-    `wanted` is the document as the client sent it. Raises ApplyConflictError, and UnkeyedError or
-    RepeatedError for lists that cannot be told apart. The result may share parts with `live`.
+    `wanted` is the document as the client sent it. Raises ApplyConflictError, and ShapeError or
+    RepeatedError for what cannot be told apart. The result may share parts with `live`.
     """
     merging.check_elements(at.whole, wanted)
     try:

@@ -12,7 +12,7 @@ from plimsoll.apiserver.model.kinds.object_meta import ANNOTATIONS_LIMIT
 from plimsoll.apiserver.model.ownership import merging, tracking
 from plimsoll.apiserver.model.ownership.endpoint import Endpoint
 from plimsoll.apiserver.model.ownership.field_set import FieldSet, canonical_json, difference, union
-from plimsoll.apiserver.model.ownership.typed_paths import UnkeyedError
+from plimsoll.apiserver.model.ownership.typed_paths import ShapeError
 
 KUBECTL = "kubectl"
 """The manager that this is for; any other name opts out."""
@@ -28,7 +28,7 @@ def fields_applied_by_client(at: Endpoint, live: Document) -> FieldSet:
             return {}
         changed, removed = tracking.compare(at, last, live)
         return difference(merging.mentioned(at.whole, last), union(changed, removed))
-    except (msgspec.DecodeError, UnkeyedError, AttributeError, TypeError):
+    except (msgspec.DecodeError, ShapeError, AttributeError, TypeError):
         # Any client can write any text into an annotation.
         return {}
 

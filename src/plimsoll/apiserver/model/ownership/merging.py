@@ -19,6 +19,7 @@ from plimsoll.apiserver.model.ownership.typed_paths import (
     PathBranch,
     PathNode,
     Repeated,
+    check_object,
 )
 
 
@@ -32,7 +33,8 @@ def _shape(node: PathNode | None, value: Any) -> PathNode | None:
 
 
 def mentioned(node: PathBranch, document: Document) -> FieldSet:
-    """The fields that a document gives a value to, and the list elements it names."""
+    """The fields that a document gives a value to, and the list elements it names. Raises
+    ShapeError."""
     return _mentioned_members(node, document) or {}
 
 
@@ -49,6 +51,7 @@ def _mentioned(node: PathNode, value: Any) -> FieldSet | None:
 
 
 def _mentioned_members(node: PathBranch, value: Document) -> FieldSet | None:
+    check_object(value)
     result: FieldSet = {}
     for name, member in value.items():
         element, child = node.child(name)
@@ -71,9 +74,10 @@ def _mentioned_items(node: Members, values: list[Any]) -> FieldSet | None:
 
 
 def check_elements(node: PathNode, value: Any) -> None:
-    """Raises RepeatedError or UnkeyedError for lists that cannot be applied."""
+    """Raises RepeatedError or ShapeError for what cannot be applied."""
     match _shape(node, value):
         case PathBranch() as branch if value:
+            check_object(value)
             for name, member in value.items():
                 child = branch.child(name)[1]
                 if child is not None:

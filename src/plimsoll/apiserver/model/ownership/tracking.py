@@ -20,7 +20,7 @@ from plimsoll.apiserver.model.ownership.field_set import (
     union,
     without_subtrees,
 )
-from plimsoll.apiserver.model.ownership.typed_paths import UnkeyedError
+from plimsoll.apiserver.model.ownership.typed_paths import ShapeError
 
 META = frozenset({"metadata"})
 
@@ -62,7 +62,7 @@ def _tracked(
 ) -> list[Document]:
     try:
         changed, removed = compare(at, *change)
-    except (UnkeyedError, RecursionError):
+    except (ShapeError, RecursionError):
         # Ownership that cannot be told must not keep a client from writing.
         return []
     mine = without_metadata(changed)

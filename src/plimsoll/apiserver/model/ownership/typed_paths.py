@@ -17,16 +17,35 @@ Difference = tuple[FieldSet | None, FieldSet | None]
 ABSENT: Any = object()
 
 
-class UnkeyedError(ValueError):
+class ShapeError(ValueError):
+    """A value is not of the type that its schema says: which fields it has cannot be told.
+
+    Custom resources come here before they are validated, and may have been stored under another
+    schema.
+    """
+
+
+class UnkeyedError(ShapeError):
     """A list whose elements go by their keys has an element without any."""
+
+
+def check_object(value: Any) -> None:
+    if not isinstance(value, dict):
+        raise ShapeError("an object is expected where there is another value")
+
+
+def check_list(value: Any) -> None:
+    if not isinstance(value, list):
+        raise ShapeError("a list is expected where there is another value")
 
 
 class PathNode(Protocol):
     def added(self, value: Any) -> FieldSet:
-        """The node for a value that was not there before: itself, and everything in it."""
+        """The node for a value that was not there before: itself, and everything in it. Raises
+        ShapeError."""
 
     def compare(self, old: Any, new: Any) -> Difference:
-        """The difference between two values that are not equal."""
+        """The difference between two values that are not equal. Raises ShapeError."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +71,7 @@ class PathBranch:
     def added(self, value: Any) -> FieldSet:
         if not value:
             return {}
+        check_object(value)
         fields, rest = self.fields, self.rest
         result: FieldSet = {SELF: {}}
         for name, member in value.items():
@@ -69,6 +89,8 @@ class PathBranch:
             # Nothing and an empty object are not the same.
             return {}, None
         old, new = old or {}, new or {}
+        check_object(old)
+        check_object(new)
         changed: FieldSet = {}
         removed: FieldSet = {}
         for name, member in new.items():
@@ -137,6 +159,7 @@ class Members:
         """The elements by path element."""
         if not values:
             return {}
+        check_list(values)
         elements = [self.element(value) for value in values]
         index = dict(zip(elements, values, strict=True))
         if len(index) == len(values):
