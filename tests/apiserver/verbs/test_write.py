@@ -151,6 +151,36 @@ async def test_finalizers_of_a_namespace_change_through_their_subresource_and_ar
     assert freed.document["spec"] == {"finalizers": ["a.b/c"]}
 
 
+@pytest.mark.parametrize(
+    ("path", "metadata", "more"),
+    [
+        ("pods/p/eviction", {"name": "p", "namespace": "team"}, {}),
+        ("pods/p/binding", {"name": "p", "namespace": "team"}, {"target": {"name": "n"}}),
+        ("bindings", {"name": "p", "namespace": "team"}, {"target": {"name": "n"}}),
+        ("finalize", {"name": "team"}, {"spec": {"finalizers": ["a.b/c"]}}),
+        ("finalize", {}, {"spec": {"finalizers": ["a.b/c"]}}),
+    ],
+)
+async def test_a_body_that_is_about_another_object_changes_nothing(
+    api: Api, path: str, metadata: Document, more: Document
+) -> None:
+    place = "/api/v1/namespaces/default"
+    pod = {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+    before = [
+        (await api.ask("POST", f"{place}/pods", pod)).document,
+        (await api.ask("GET", place)).document,
+    ]
+
+    method = "PUT" if path == "finalize" else "POST"
+    reply = await api.ask(method, f"{place}/{path}", {"metadata": metadata} | more)
+
+    assert (reply.status, reply.document["reason"]) == (400, "BadRequest"), reply
+    assert [
+        (await api.ask("GET", f"{place}/pods/p")).document,
+        (await api.ask("GET", place)).document,
+    ] == before
+
+
 async def test_who_creates_a_daemon_set_owns_the_count_of_its_templates(api: Api) -> None:
     labels = {"app": "a"}
     template = {

@@ -35,6 +35,7 @@ def answer_create(request: WriteRequest) -> AnswerWhenDurable:
     document = request.body(write.options)
     resource = request.target.resource
     if Verb.LIST not in resource.verbs:
+        check_namespace(write, document["metadata"])
         reviewed = Review(
             cluster=request.cluster,
             user=request.user,

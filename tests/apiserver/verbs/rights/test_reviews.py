@@ -54,6 +54,8 @@ async def test_a_local_review_is_about_its_namespace(api: Api) -> None:
     spec = about("get", "pods", "kube-system") | {"user": "ann"}
     path = f"{REVIEWS}/namespaces/default/localsubjectaccessreviews"
     assert (await api.ask("POST", path, {"spec": spec})).status == 422
+    other = {"metadata": {"namespace": "kube-system"}, "spec": about("get", "pods")}
+    assert (await api.ask("POST", path, other)).status == 400
 
 
 async def test_paths_are_asked_about_as_well(api: Api) -> None:

@@ -8,7 +8,7 @@ from plimsoll.apiserver.model import schema
 from plimsoll.apiserver.model.kinds.pods.binding import bind, check_binding
 from plimsoll.apiserver.model.status import bad_request, not_found
 from plimsoll.apiserver.storage.resource_kinds import kind_of
-from plimsoll.apiserver.verbs.write import Write, check_size
+from plimsoll.apiserver.verbs.write import Write, check_namespace, check_size
 from plimsoll.apiserver.verbs.write_request import AnswerWhenDurable, WriteRequest
 
 BINDING = "io.k8s.api.core.v1.Binding"
@@ -24,14 +24,16 @@ def answer_create_binding(request: WriteRequest) -> AnswerWhenDurable:
 def create_binding(write: Write, body: object) -> Document:
     """Stage the pod with its node; the Status that says so. Raises ApiError."""
     binding = _typed_binding(body)
-    name = write.target.name or binding.get("metadata", {}).get("name", "")
+    meta = binding.setdefault("metadata", {})
+    name = write.target.name or meta.get("name", "")
+    check_namespace(write, meta)
     check_binding(binding, name)
     pods = kind_of(resources_by_path()["", "v1", "pods"])
     key = f"{write.target.namespace}/{name}"
     record = write.cluster.collection(pods).newest(key)
     if record is None:
         raise not_found(pods.resource, name)
-    binding.setdefault("metadata", {}).setdefault("name", name)
+    meta.setdefault("name", name)
     attributes = write.attributes(Operation.CREATE, binding, None)
     write.cluster.admission.admit(attributes)
     write.cluster.admission.check(attributes)

@@ -22,7 +22,13 @@ from plimsoll.apiserver.storage.resource_kinds import ResourceKind, kind_of
 from plimsoll.apiserver.verbs.delete import check_preconditions, delete_record
 from plimsoll.apiserver.verbs.options.delete_options import DeleteOptions, read_options
 from plimsoll.apiserver.verbs.options.write_options import RequestWriteOptions
-from plimsoll.apiserver.verbs.write import Write, newest, set_managed_fields, shown
+from plimsoll.apiserver.verbs.write import (
+    Write,
+    check_namespace,
+    newest,
+    set_managed_fields,
+    shown,
+)
 from plimsoll.apiserver.verbs.write_request import AnswerWhenDurable, WriteRequest
 
 EVICTION = "io.k8s.api.policy.v1.Eviction"
@@ -105,6 +111,7 @@ def _typed_eviction(body: object) -> Document:
 def _checked_options(eviction: Document, asked: Write) -> DeleteOptions:
     """How the pod is to be deleted. Raises ApiError."""
     name = asked.target.name
+    check_namespace(asked, eviction["metadata"])
     if eviction["metadata"].get("name", "") != name:
         raise bad_request("name in URL does not match name in Eviction object")
     given = eviction.get("deleteOptions") or {}

@@ -6,7 +6,7 @@ from plimsoll.apiserver.model.kinds.cluster.namespace import validate_finalize
 from plimsoll.apiserver.model.ownership.tracking import track_update
 from plimsoll.apiserver.storage.collection import StoredRecord
 from plimsoll.apiserver.verbs.update import check_version, finish, is_finished
-from plimsoll.apiserver.verbs.write import Write, newest, refuse, store
+from plimsoll.apiserver.verbs.write import Write, check_place, newest, refuse, store
 from plimsoll.apiserver.verbs.write_request import AnswerWhenDurable, WriteRequest
 
 
@@ -18,6 +18,7 @@ def answer_finalize(request: WriteRequest) -> AnswerWhenDurable:
 
 def finalize_namespace(write: Write, body: Document) -> StoredRecord:
     """Only the finalizers of the body count. Raises ApiError."""
+    check_place(write, body["metadata"])
     old = newest(write)
     namespace = old.document()
     wanted = body.get("spec", {}).get("finalizers", [])
