@@ -27,6 +27,8 @@ def value(text: str, steps: int = 300_000, **more: object) -> object:
 
 
 TRUE = """
+-9223372036854775808 < 0 && 18446744073709551615u > 0u && {true: 1, 'a': 2}.size() == 2
+timestamp(253402300799) == timestamp('9999-12-31T23:59:59Z') && {1: 2}[1.0] == 2
 1 + 2 * 3 == 7 && -7 / 2 == -3 && -7 % 2 == -1 && 7.0 / 2.0 == 3.5
 1u + 2u == 3u && 0x10 == 16 && 1e3 == 1000.0 && dyn(1) == dyn(1.0) && 1 < 1.5
 'a' + "b" == 'ab' && r'\\d' == '\\\\d' && b'abc' == bytes('abc') && '\\u00e9' == 'é'
@@ -97,6 +99,16 @@ def test_an_expression_has_its_value(text: str) -> None:
         ("optional.none().value()", "optional.none() dereference"),
         ("[].max()", "max called on empty list"),
         ("quantity('x')", "quantities must match"),
+        ("timestamp(9223372036854775807)", "timestamp overflow"),
+        ("timestamp(-62135596801)", "timestamp overflow"),
+        ("{[1]: 1}.size() == 1", "unsupported key type"),
+        ("{self: 1}.size() == 1", "unsupported key type"),
+        ("{1.5: 1}.size() == 1", "unsupported key type"),
+        ("{?'a': 1}.size() == 1", "no such overload"),
+        ("[?1].size() == 1", "no such overload"),
+        ("self.items[1.0 / 0.0]", "no such overload"),
+        ("self.items[0.0 / 0.0]", "no such overload"),
+        ("self.labels[optional.of([1])]", "no such overload"),
         ("ip('x')", "does not appear to be"),
         ("'a'.matches('(')", "error parsing regexp"),
     ],
@@ -118,6 +130,10 @@ def test_an_expression_without_a_value_says_why(text: str, said: str) -> None:
         ("(" * 100 + "true" + ")" * 100, "nested"),
         ("true" + " && true" * 500, "in a row"),
         ("'" + "a" * 20_000 + "' == ''", "characters"),
+        (r"'\ud800' == ''", "invalid unicode code point"),
+        (r"'\U0000dfff' == ''", "invalid unicode code point"),
+        ("9223372036854775809 > 1", "invalid int literal"),
+        ("18446744073709551616u > 1u", "invalid uint literal"),
         ("package == 1", "reserved identifier"),
     ],
 )

@@ -137,7 +137,7 @@ def _list(tree: ListOf) -> Evaluate:
             value = item(variables)
             if not is_optional:
                 found.append(value)
-            elif value.is_there:
+            elif _is_there(value):
                 found.append(value.value)
         return found
 
@@ -154,12 +154,24 @@ def _map(tree: MapOf) -> Evaluate:
         for key, value, is_optional in entries:
             given = value(variables)
             if not is_optional:
-                found[key(variables)] = given
-            elif given.is_there:
-                found[key(variables)] = given.value
+                found[_checked_key(key(variables))] = given
+            elif _is_there(given):
+                found[_checked_key(key(variables))] = given.value
         return found
 
     return evaluate
+
+
+def _is_there(value: Any) -> bool:
+    if not isinstance(value, OptionalValue):
+        raise operators.no_overload()
+    return value.is_there
+
+
+def _checked_key(key: Any) -> Any:
+    if not isinstance(key, str | bool | int):
+        raise CelError("unsupported key type")
+    return key
 
 
 def _call(tree: FunctionCall) -> Evaluate:

@@ -21,6 +21,8 @@ from plimsoll.apiserver.model.custom.cel.values import (
 )
 
 _UINT = 1 << 64
+KEY_TYPES = (str, bool, int, float)
+"""Of the keys by which an entry of a map can be asked for."""
 
 
 def no_overload() -> CelError:
@@ -41,12 +43,12 @@ def find_element(value: Any, key: Any) -> OptionalValue:
     if isinstance(value, OptionalValue):
         return find_element(value.value, key) if value.is_there else NONE
     if isinstance(value, list):
-        if not is_number(key) or int(key) != key:
+        if not is_number(key) or (isinstance(key, float) and not key.is_integer()):
             raise no_overload()
         place = int(key)
         return optional_of(value[place]) if 0 <= place < len(value) else NONE
     if isinstance(value, dict):
-        if isinstance(key, list | dict):
+        if not isinstance(key, KEY_TYPES):
             raise no_overload()
         return optional_of(value[key]) if key in value else NONE
     raise no_overload()

@@ -27,6 +27,10 @@ _ESCAPE = re.compile(
 )
 _PLAIN = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 _MOST_CODE_POINT = 0x10FFFF
+_SURROGATES = range(0xD800, 0xE000)
+"""Halves of characters: no text can be sent that has one by itself."""
+_MOST_NEGATED = 1 << 63
+_MOST_UINT = (1 << 64) - 1
 
 
 class CelSyntaxError(ValueError):
@@ -74,7 +78,11 @@ def _token(kind: str, text: str, at: int) -> Token:
 def _int_value(text: str) -> int:
     digits = text.rstrip("uU")
     value = int(digits, 16 if digits[:2].lower() == "0x" else 10)
-    return UInt(value) if digits != text else value
+    is_unsigned = digits != text
+    # A sign comes before the literal: the least number is one that is negated.
+    if value > (_MOST_UINT if is_unsigned else _MOST_NEGATED):
+        raise CelSyntaxError(f"Syntax error: invalid {'u' * is_unsigned}int literal")
+    return UInt(value) if is_unsigned else value
 
 
 def _text_value(text: str) -> str | bytes:
@@ -94,6 +102,6 @@ def _unescaped(found: re.Match[str]) -> str:
     if wrong is not None:
         raise CelSyntaxError(f"Syntax error: unknown escape sequence: \\{wrong}")
     value = int(octal, 8) if octal else int(next(code for code in codes if code), 16)
-    if value > _MOST_CODE_POINT:
+    if value > _MOST_CODE_POINT or value in _SURROGATES:
         raise CelSyntaxError("Syntax error: invalid unicode code point")
     return chr(value)

@@ -21,6 +21,8 @@ from plimsoll.apiserver.model.custom.cel.values import (
 from plimsoll.apiserver.model.custom.values.numbers import shown_number
 
 _UINT = 1 << 64
+FIRST_SECOND, LAST_SECOND = -62_135_596_800, 253_402_300_799
+"""Of the years 1 to 9999, which timestamps are of."""
 
 
 def size(_meter: Meter, value: Any) -> int:
@@ -117,6 +119,8 @@ def to_timestamp(_meter: Meter, value: Any) -> datetime:
     if isinstance(value, datetime):
         return value
     if type(value) is int:
+        if not FIRST_SECOND <= value <= LAST_SECOND:
+            raise CelError("timestamp overflow")
         return datetime.fromtimestamp(value, UTC)
     return parse_timestamp(value)
 
