@@ -22,6 +22,10 @@ def about(verb: str, resource: str, namespace: str = "default") -> Document:
     return {"resourceAttributes": {"verb": verb, "resource": resource, "namespace": namespace}}
 
 
+def requirement(key: str, operator: str, *values: str) -> Document:
+    return {"key": key, "operator": operator} | ({"values": list(values)} if values else {})
+
+
 async def status(api: Api, plural: str, spec: Document, namespace: str = "") -> Document:
     place = f"/namespaces/{namespace}" if namespace else ""
     reply = await api.ask("POST", f"{REVIEWS}{place}/{plural}", {"spec": spec})
@@ -76,6 +80,52 @@ async def test_the_rules_of_a_namespace_are_listed(api: Api) -> None:
     assert not rules["incomplete"]
     everything = await status(api, "selfsubjectrulesreviews", {"namespace": "default"})
     assert everything["resourceRules"][0]["resources"] == ["*"]
+
+
+def of_a_kubelet(selector: Document) -> Document:
+    asked = {"verb": "list", "resource": "pods", "fieldSelector": selector}
+    return {"user": "system:node:n1", "groups": ["system:nodes"], "resourceAttributes": asked}
+
+
+@pytest.mark.parametrize(
+    ("selector", "allowed"),
+    [
+        ({"rawSelector": "spec.nodeName=n1"}, True),
+        ({"requirements": [requirement("spec.nodeName", "In", "n1")]}, True),
+        ({"requirements": [requirement("spec.nodeName", "In", "n2")]}, False),
+        ({"requirements": [requirement("spec.nodeName", "In", "n1", "n2")]}, False),
+        ({"requirements": [requirement("spec.nodeName", "NotIn", "n1")]}, False),
+        ({"requirements": [requirement("spec.nodeName", "Exists")]}, False),
+        ({"requirements": [requirement("a,spec.nodeName", "In", "n1")]}, False),
+    ],
+)
+async def test_a_selector_of_fields_counts_however_it_is_written(
+    api: Api, selector: Document, *, allowed: bool
+) -> None:
+    answer = await status(api, "subjectaccessreviews", of_a_kubelet(selector))
+    assert answer["allowed"] is allowed
+
+
+@pytest.mark.parametrize(
+    ("selector", "field"),
+    [
+        ({}, "requirements"),
+        ({"rawSelector": "a=b", "requirements": [requirement("a", "In", "b")]}, "rawSelector"),
+        ({"requirements": [requirement("a", "In")]}, "requirements[0].values"),
+        ({"requirements": [requirement("a", "Exists", "b")]}, "requirements[0].values"),
+        ({"requirements": [requirement("", "Exists")]}, "requirements[0].key"),
+    ],
+)
+@pytest.mark.parametrize("kind", ["fieldSelector", "labelSelector"])
+async def test_a_selector_that_says_nothing_or_too_much_is_refused(
+    api: Api, selector: Document, field: str, kind: str
+) -> None:
+    spec = {"resourceAttributes": {"verb": "list", "resource": "pods", kind: selector}}
+    reply = await api.ask("POST", f"{REVIEWS}/selfsubjectaccessreviews", {"spec": spec})
+    assert reply.status == 422
+    assert [cause["field"] for cause in reply.document["details"]["causes"]] == [
+        f"spec.resourceAttributes.{kind}.{field}"
+    ]
 
 
 async def test_users_learn_who_they_are(api: Api) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from plimsoll.api.registry import Document
+from plimsoll.api.selectors.field import SPECIAL, FieldTerm
 from plimsoll.apiserver.access.attributes import AccessAttributes
 from plimsoll.apiserver.access.authorizer import AuthorizationMode
 from plimsoll.apiserver.access.rbac.rules import written_rule
@@ -41,10 +42,10 @@ class Review:
                 head = {"metadata": {"creationTimestamp": now}}
                 return self.document | head | {"status": {"userInfo": user_info(self.user)}}
             case "SelfSubjectAccessReview":
-                _refuse(_one_of(self.spec))
+                _refuse(_about_errors(self.spec))
                 return self.document | {"status": self._access(self.user)}
             case "SubjectAccessReview":
-                _refuse([*_one_of(self.spec), *_subject_errors(self.spec)])
+                _refuse([*_about_errors(self.spec), *_subject_errors(self.spec)])
                 return self.document | {"status": self._access(_subject(self.spec))}
             case "LocalSubjectAccessReview":
                 return self._local()
@@ -55,7 +56,7 @@ class Review:
 
     def _local(self) -> Document:
         meta = {"namespace": self.namespace} | self.document.get("metadata", {})
-        _refuse([*_one_of(self.spec), *_subject_errors(self.spec), *self._local_errors()])
+        _refuse([*_about_errors(self.spec), *_subject_errors(self.spec), *self._local_errors()])
         return self.document | {"metadata": meta, "status": self._access(_subject(self.spec))}
 
     def _local_errors(self) -> Iterator[FieldError]:
@@ -122,8 +123,23 @@ def reviewed_attributes(spec: Document) -> AccessAttributes:
         subresource=asked.get("subresource", ""),
         namespace=asked.get("namespace", ""),
         name=asked.get("name", ""),
-        field_selector=(asked.get("fieldSelector") or {}).get("rawSelector", ""),
+        field_selector=_field_selector(asked.get("fieldSelector") or {}),
     )
+
+
+def _field_selector(given: Document) -> str:
+    """As a list would send it. What no selector of fields can say is left out, as if it were not
+    asked for: the answer is about more objects then, never about fewer."""
+    raw: str = given.get("rawSelector", "")
+    terms = [
+        str(FieldTerm(each["key"], each["values"][0], is_equal=each["operator"] == "In"))
+        for each in given.get("requirements") or ()
+        if each.get("operator") in ("In", "NotIn")
+        and len(each.get("values") or ()) == 1
+        # Such a key is no field's, and would be read as several conditions.
+        and not SPECIAL.search(each["key"])
+    ]
+    return raw or ",".join(terms)
 
 
 def _subject(spec: Document) -> User:
@@ -140,6 +156,38 @@ def _one_of(spec: Document) -> Iterator[FieldError]:
     given = [spec.get("nonResourceAttributes"), spec.get("resourceAttributes")]
     if sum(each is not None for each in given) != 1:
         yield FieldError.invalid("spec", given[0], ONE_OF)
+
+
+def _about_errors(spec: Document) -> Iterator[FieldError]:
+    yield from _one_of(spec)
+    asked = spec.get("resourceAttributes") or {}
+    for name in ("fieldSelector", "labelSelector"):
+        if asked.get(name) is not None:
+            yield from _selector_errors(asked[name], f"spec.resourceAttributes.{name}")
+
+
+def _selector_errors(given: Document, path: str) -> Iterator[FieldError]:
+    raw, requirements = given.get("rawSelector"), given.get("requirements") or ()
+    if raw and requirements:
+        said = "may not specified at the same time as requirements"
+        yield FieldError.invalid(f"{path}.rawSelector", raw, said)
+    if not raw and not requirements:
+        said = f"when {path} is specified, requirements or rawSelector is required"
+        yield FieldError.required(f"{path}.requirements", said)
+    for index, each in enumerate(requirements):
+        yield from _requirement_errors(each, f"{path}.requirements[{index}]")
+
+
+def _requirement_errors(given: Document, path: str) -> Iterator[FieldError]:
+    operator, values = given.get("operator", ""), given.get("values") or ()
+    if operator in ("In", "NotIn") and not values:
+        said = "must be specified when `operator` is 'In' or 'NotIn'"
+        yield FieldError.required(f"{path}.values", said)
+    if operator in ("Exists", "DoesNotExist") and values:
+        said = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
+        yield FieldError.forbidden(f"{path}.values", said)
+    if not given.get("key"):
+        yield FieldError.required(f"{path}.key", "must be specified")
 
 
 def _subject_errors(spec: Document) -> Iterator[FieldError]:
