@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 
 from plimsoll.apiserver.access.impersonation import PREFIX
 from plimsoll.apiserver.access.users import ADMIN, User
-from plimsoll.apiserver.http.answers import Answer, Stream, warning_header
+from plimsoll.apiserver.http.answers import Answer, Stream, warning_headers
 from plimsoll.apiserver.model.status import ApiError
 from plimsoll.apiserver.server import ApiServer, refused
 from plimsoll.wire.errors import Failure, KubeError
@@ -99,7 +99,7 @@ async def _response(request: Request, answer: Answer) -> Response:
 def _headers(answer: Answer) -> dict[str, str]:
     headers = {"content-type": answer.content_type} | dict(answer.headers)
     if answer.warnings:
-        headers["warning"] = ", ".join(warning_header(text) for text in answer.warnings)
+        headers["warning"] = ", ".join(warning_headers(answer.warnings))
     return headers
 
 

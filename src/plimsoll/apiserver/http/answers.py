@@ -13,6 +13,9 @@ from plimsoll.apiserver.model.status import ApiError
 
 JSON = "application/json"
 TEXT = "text/plain; charset=utf-8"
+WARNINGS_LENGTH = 4096
+"""Of all warnings of an answer, in characters; if they are longer, each has CUT_LENGTH at most."""
+CUT_LENGTH = 256
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
@@ -78,8 +81,21 @@ def refusal(error: ApiError) -> Answer:
     )
 
 
-def warning_header(text: str) -> str:
-    """One value of the Warning header: code, agent, quoted text."""
+def warning_headers(texts: Iterable[str]) -> list[str]:
+    """Values of the Warning header, one for each text.
+
+    They are cut short, and then left out, where they would be more than clients read: an answer
+    that cannot be read leaves its client without knowing what became of a write.
+    """
+    texts = tuple(texts)
+    if sum(map(len, texts)) > WARNINGS_LENGTH:
+        most = WARNINGS_LENGTH // CUT_LENGTH
+        texts = tuple(text[:CUT_LENGTH] for text in texts[:most])
+    return [_warning_header(text) for text in texts]
+
+
+def _warning_header(text: str) -> str:
+    """Code, agent, quoted text."""
     plain = "".join(mark if mark.isprintable() else " " for mark in text)
     escaped = plain.replace("\\", "\\\\").replace('"', '\\"')
     return f'299 - "{escaped}"'

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from plimsoll.apiserver.access.impersonation import PREFIX as IMPERSONATE, Headers
 from plimsoll.apiserver.access.users import ANONYMOUS, User
-from plimsoll.apiserver.http.answers import Answer, Stream, refusal, warning_header
+from plimsoll.apiserver.http.answers import Answer, Stream, refusal, warning_headers
 from plimsoll.apiserver.http.bodies import (
     Bodies,
     DisconnectedError,
@@ -135,7 +135,7 @@ def _head(answer: Answer, length: int | None) -> Message:
     if length is not None:
         headers.append((b"content-length", str(length).encode()))
     headers += [(name.encode(), value.encode()) for name, value in answer.headers]
-    headers += [(b"warning", warning_header(text).encode("utf-8")) for text in answer.warnings]
+    headers += [(b"warning", text.encode("utf-8")) for text in warning_headers(answer.warnings)]
     headers.append((b"cache-control", b"no-cache, private"))
     return {"type": "http.response.start", "status": answer.status, "headers": headers}
 
