@@ -123,3 +123,20 @@ def test_many_merges_take_what_came_first() -> None:
     text = f"<<: {{{first}}}\n" + "<<: {k1: 2, other: 3}\n" * 10_000
 
     assert yaml_text.read(text.encode()) == {f"k{n}": 1 for n in range(10_000)} | {"other": 3}
+
+
+def test_of_a_key_that_is_there_twice_the_last_counts_and_it_is_told() -> None:
+    repeated: list[str] = []
+    text = b"a: 1\nb: {c: 1, c: 2}\na: 3\n<<: {d: 1}\nd: 2\n"
+
+    assert yaml_text.read(text, repeated) == {"a": 3, "b": {"c": 2}, "d": 2}
+    assert repeated == [
+        'yaml: line 2: key "c" already set in map',
+        'yaml: line 3: key "a" already set in map',
+    ]
+
+
+def test_not_more_repeated_keys_are_told_than_can_be_read() -> None:
+    repeated: list[str] = []
+    yaml_text.read(b"a: 1\n" * 5000, repeated)
+    assert len(repeated) == 100

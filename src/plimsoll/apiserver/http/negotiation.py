@@ -211,10 +211,13 @@ def _media_type(header: str) -> str:
     return header.partition(";")[0].strip().lower()
 
 
-def decode_body(request: Request, types: tuple[str, ...] = BODY_TYPES) -> Any:
+def decode_body(
+    request: Request, types: tuple[str, ...] = BODY_TYPES, repeated: list[str] | None = None
+) -> Any:
     """The body as JSON values; protobuf comes out in the form its JSON would have.
 
-    Raises 415 for a format that is not among the types, and 400 for what cannot be read.
+    What YAML says twice is added to `repeated`. Raises 415 for a format that is not among the
+    types, and 400 for what cannot be read.
     """
     media_type = body_type(request) or JSON
     if media_type not in types:
@@ -223,7 +226,7 @@ def decode_body(request: Request, types: tuple[str, ...] = BODY_TYPES) -> Any:
         case "application/json":
             return decode_json(request.body)
         case "application/yaml":
-            return decode_yaml(request.body)
+            return decode_yaml(request.body, repeated)
         case _:
             try:
                 return protobuf.decode(request.body)
@@ -241,7 +244,7 @@ def decode_json(body: bytes) -> Any:
         raise bad_request("the body is nested too deeply") from error
 
 
-def decode_applied(body: bytes) -> Any:
+def decode_applied(body: bytes, repeated: list[str] | None = None) -> Any:
     """YAML; most clients send what is JSON as well, which is much faster to read."""
     if body.lstrip().startswith(b"{"):
         try:
@@ -249,13 +252,13 @@ def decode_applied(body: bytes) -> Any:
             return msgspec.json.decode(body)
         except (ValueError, RecursionError):
             pass
-    return decode_yaml(body)
+    return decode_yaml(body, repeated)
 
 
-def decode_yaml(body: bytes) -> Any:
+def decode_yaml(body: bytes, repeated: list[str] | None = None) -> Any:
     try:
         # Through JSON: what it has no form for, such as a number that is none, is refused here.
-        return msgspec.json.decode(msgspec.json.encode(yaml_text.read(body)))
+        return msgspec.json.decode(msgspec.json.encode(yaml_text.read(body, repeated)))
     except (TypeError, ValueError, RecursionError) as error:
         raise bad_request(f"the body is not valid YAML: {error}") from error
 

@@ -18,6 +18,7 @@ MAX_DEPTH = 200
 MAX_VALUES = 100_000
 
 _MAX_DIRECTIVES = 10
+_MOST_REPEATED = 100
 _LONGEST_NUMBER = 100
 _TAG = "tag:yaml.org,2002:"
 _SCALARS = frozenset(_TAG + name for name in ("null", "bool", "int", "float", "binary"))
@@ -33,17 +34,18 @@ _SHORT_ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t"}
 _LAST_OF_FOUR_DIGITS = 0xFFFF
 
 
-def read(text: bytes) -> Any:
+def read(text: bytes, repeated: list[str] | None = None) -> Any:
     """The first document in the text; None when there is none. Raises ValueError.
 
-    What follows it is not looked at, as in a real server.
+    What follows it is not looked at, as in a real server. Of a key that is there twice in the same
+    mapping, the last one counts; a sentence about it is added to `repeated`.
     """
     # libyaml compares every directive with all others.
     if len(re.findall(rb"^%", text.partition(b"\n---")[0], re.MULTILINE)) > _MAX_DIRECTIVES:
         raise ValueError(f"more than {_MAX_DIRECTIVES} directives")
     loader = yaml.CSafeLoader(text)
     try:
-        return _Reader(loader).document()
+        return _Reader(loader, [] if repeated is None else repeated).document()
     except yaml.YAMLError as error:
         raise ValueError(str(error)) from error
     finally:
@@ -53,8 +55,9 @@ def read(text: bytes) -> Any:
 class _Reader:
     """Makes values of the parser's events, so that no more is read than the bounds allow."""
 
-    def __init__(self, loader: Any) -> None:
+    def __init__(self, loader: Any, repeated: list[str]) -> None:
         self._loader = loader
+        self._repeated = repeated
         self._values = 0
 
     def document(self) -> Any:
@@ -93,6 +96,9 @@ class _Reader:
                 _merge(self._value(self._loader.get_event(), depth + 1), merged)
                 continue
             key = _key(self._value(event, depth + 1))
+            if key in given and len(self._repeated) < _MOST_REPEATED:
+                line = event.start_mark.line + 1
+                self._repeated.append(f'yaml: line {line}: key "{key}" already set in map')
             given[key] = self._value(self._loader.get_event(), depth + 1)
         return merged | given if merged else given
 

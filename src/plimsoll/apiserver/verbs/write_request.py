@@ -95,8 +95,8 @@ class WriteRequest:
     def body(self, options: RequestWriteOptions, kind: ResourceKind | None = None) -> Document:
         """The typed body; complaints about it go where the options say."""
         kind = kind or self.kind
-        raw = decode_body(self.request, object_types(kind.resource))
         complaints: list[str] = []
+        raw = decode_body(self.request, object_types(kind.resource), complaints)
         if body_type(self.request) in ("", "application/json"):
             complaints += schema.duplicate_fields(self.request.body, kind.schema)
         document = typed(kind, raw, complaints=complaints)
@@ -106,9 +106,11 @@ class WriteRequest:
     def applied_body(self, options: RequestWriteOptions, kind: ResourceKind) -> object:
         """The body of an apply patch, not yet typed: JSON or YAML."""
         body = self.request.body
-        applied = decode_applied(body)
+        repeated: list[str] = []
+        applied = decode_applied(body, repeated)
         if body.lstrip().startswith(b"{"):
-            options.complain(schema.duplicate_fields(body, kind.schema))
+            repeated = schema.duplicate_fields(body, kind.schema) or repeated
+        options.complain(repeated)
         return applied
 
     def view(self, kind: ResourceKind | None = None) -> ObjectView:

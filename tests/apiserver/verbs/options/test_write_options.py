@@ -46,3 +46,35 @@ async def test_unknown_fields_are_refused_warned_of_or_ignored_as_asked(
     assert reply.status == status
     assert "colour" not in reply.document
     assert any("colour" in warning for warning in reply.warnings) is warned
+
+
+@pytest.mark.parametrize(
+    ("method", "media_type"),
+    [
+        ("PUT", "application/json"),
+        ("PUT", "application/yaml"),
+        ("PATCH", "application/apply-patch+yaml"),
+    ],
+)
+@pytest.mark.parametrize(("validation", "status"), [("Strict", 400), ("Warn", 200)])
+async def test_fields_that_are_there_twice_are_refused_or_warned_of_as_asked(
+    api: Api, *, method: str, media_type: str, validation: str, status: int
+) -> None:
+    await api.create("a")
+    data = b'{"text": "1", "text": "2"}'
+    body = (
+        b'{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": %s}' % data
+    )
+    if "yaml" in media_type:
+        body = b"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: %s" % data
+    answer = await api.transport.request(
+        Request(
+            method=method,
+            path=f"{MAPS}/a",
+            query=(("fieldValidation", validation), ("fieldManager", "m"), ("force", "true")),
+            headers={"content-type": media_type},
+            body=body,
+        )
+    )
+    assert answer.status == status
+    assert ("text" in answer.headers.get("warning", "")) is (status == 200)
