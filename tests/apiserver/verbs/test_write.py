@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from plimsoll.api.registry import Document
+from plimsoll.api.registry import Document, Resource, all_resources
 from plimsoll.runtime.clock import SteppedClock
 from tests.apiserver.api import MAPS, Api, a_map, serving
 from tests.builders import a_node, document
@@ -179,6 +179,27 @@ async def test_a_body_that_is_about_another_object_changes_nothing(
         (await api.ask("GET", f"{place}/pods/p")).document,
         (await api.ask("GET", place)).document,
     ] == before
+
+
+def collection_path(resource: Resource) -> str:
+    base = f"/apis/{resource.group}/{resource.version}" if resource.group else "/api/v1"
+    return f"{base}{'/namespaces/default' if resource.namespaced else ''}/{resource.plural}"
+
+
+async def test_objects_without_a_name_are_refused_whatever_their_kind(api: Api) -> None:
+    stored = [each for each in all_resources() if {"create", "list"} <= set(each.verbs)]
+    bodies: list[Document] = [{}, {"metadata": {}, "spec": {}}]
+    for resource in stored:
+        for body in bodies:
+            reply = await api.ask("POST", collection_path(resource), body)
+            assert reply.status == 422, (resource.plural, reply)
+
+
+async def test_services_on_nodes_without_a_name_are_refused(api: Api) -> None:
+    path = "/api/v1/namespaces/default/services"
+    for kind in ("NodePort", "LoadBalancer"):
+        spec = {"type": kind, "ports": [{"port": 80}], "externalTrafficPolicy": "Local"}
+        assert (await api.ask("POST", path, {"spec": spec})).status == 422
 
 
 async def test_who_creates_a_daemon_set_owns_the_count_of_its_templates(api: Api) -> None:

@@ -22,6 +22,7 @@ from plimsoll.apiserver.model.kinds.networking.service_network import (
     FULL,
     ServiceNetwork,
     UsedByServices,
+    place_of,
 )
 from plimsoll.apiserver.model.kinds.networking.service_ports import (
     CHECK,
@@ -91,8 +92,7 @@ def _allocate_address(
     spec = service["spec"]
     asked = spec.get("clusterIP", "")
     if not asked:
-        meta = service["metadata"]
-        found = network.find_address(f"{meta.get('namespace')}/{meta['name']}", taken.addresses)
+        found = network.find_address(place_of(service), taken.addresses)
         if found is None:
             return [FieldError.invalid("spec.clusterIPs", [], f"failed to allocate IP: {FULL}")]
         spec["clusterIP"], spec["clusterIPs"] = found, [found]

@@ -12,6 +12,8 @@ from hashlib import sha256
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from typing import Protocol
 
+from plimsoll.api.registry import Document
+
 Network = IPv4Network | IPv6Network
 
 ADDRESSES = ip_network("10.96.0.0/12")
@@ -61,6 +63,12 @@ class ServiceNetwork:
         places = _places(number, _kept(number, step=32, most=128), name)
         found = (self.node_ports[place] for place in places)
         return next((port for port in found if port not in taken), None)
+
+
+def place_of(service: Document) -> str:
+    """By what its addresses and ports are found. One without a name is refused later."""
+    meta = service["metadata"]
+    return f"{meta.get('namespace')}/{meta.get('name', '')}"
 
 
 def _kept(number: int, *, step: int, most: int) -> int:

@@ -9,6 +9,7 @@ from plimsoll.apiserver.model.kinds.networking.service_network import (
     FULL,
     ServiceNetwork,
     UsedByServices,
+    place_of,
 )
 
 ON_NODES = ("NodePort", "LoadBalancer")
@@ -87,10 +88,9 @@ class PortAllocation:
         if holder.get(name):
             yield from self._refusals(holder[name], path)
             return
-        meta = self.service["metadata"]
         own = {*node_ports(self.service["spec"]), *self.given.values()}
-        place = f"{meta.get('namespace')}/{meta['name']}/{path}"
-        found = self.network.find_port(place, self.taken.ports | own)
+        place = place_of(self.service)
+        found = self.network.find_port(f"{place}/{path}", self.taken.ports | own)
         if found is None:
             yield FieldError.invalid(path, 0, f"failed to allocate a nodePort: {FULL}")
         else:
