@@ -140,6 +140,10 @@ def test_nested_lists_inside_merged_elements_are_merged_too() -> None:
         {"spec": {"$retainKeys": "containers"}},
         {"spec": {"$retainKeys": ["containers"], "nodeName": "n"}},
         {"spec": {"$setElementOrder/containers": {"name": "a"}}},
+        {"spec": {"$setElementOrder/containers": False}},
+        {"spec": {"$setElementOrder/containers": [], "containers": False}},
+        {"spec": {"$setElementOrder/volumes": [], "volumes": False}},
+        {"metadata": {"$setElementOrder/finalizers": [], "finalizers": ""}},
         {"spec": {"$setElementOrder": [{"name": "a"}]}},
         {"spec": {"$setElementOrder/containers": [{"image": "a"}]}},
         {

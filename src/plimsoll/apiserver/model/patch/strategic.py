@@ -140,8 +140,10 @@ def _apply_element_orders(target: Document, patch: Document, schema: Document) -
         order = patch.pop(directive)
         key = _field_of(directive, SET_ORDER)
         current, wanted = target.get(key), patch.pop(key, None)
-        for listed in (order, current or [], wanted or []):
-            if not isinstance(listed, list):
+        if not isinstance(order, list):
+            raise malformed("invalid patch format of setElementOrder list")
+        for listed in (current, wanted):
+            if not isinstance(listed, list | None):
                 raise malformed("invalid patch format of setElementOrder list")
         if current is None and wanted is None:
             continue
