@@ -5,6 +5,7 @@ import pytest
 from plimsoll.api.registry import Document
 from tests.apiserver.access.people import RBAC, a_person, guarded
 from tests.apiserver.api import Api, Reply
+from tests.apiserver.model.kinds.access.certificates import encoded_request
 
 REQUESTS = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
 APPROVED = {"type": "Approved", "status": "True", "reason": "Seen"}
@@ -13,7 +14,7 @@ FAILED = {"type": "Failed", "status": "True"}
 
 
 async def a_request(api: Api) -> None:
-    spec = {"request": "", "signerName": "a.b/c", "usages": ["client auth"]}
+    spec = {"request": encoded_request(), "signerName": "a.b/c", "usages": ["client auth"]}
     assert (
         await api.ask("POST", REQUESTS, {"metadata": {"name": "a"}, "spec": spec})
     ).status == 201
@@ -84,7 +85,7 @@ async def test_what_is_requested_does_not_change(api: Api) -> None:
 
 async def test_the_server_records_who_asks_whatever_the_client_says(api: Api) -> None:
     spec = {
-        "request": "",
+        "request": encoded_request(),
         "signerName": "a.b/c",
         "usages": ["client auth"],
         "username": "root",

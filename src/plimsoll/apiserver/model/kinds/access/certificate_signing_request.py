@@ -11,6 +11,7 @@ from plimsoll.api.meta import wire_time
 from plimsoll.api.names import name_is_path_segment
 from plimsoll.api.registry import Document
 from plimsoll.apiserver.model.field_errors import FieldError
+from plimsoll.apiserver.model.kinds.access.certificate_request import request_errors
 from plimsoll.apiserver.model.kinds.rules import KindRules, keep_all_but_status, keep_status
 
 VERDICTS = ("Approved", "Denied")
@@ -138,6 +139,7 @@ def signer_field(request: Document) -> dict[str, str]:
 
 RULES = KindRules(
     prepare_create=begin_status,
+    validate=request_errors,
     prepare_update=keep_request_and_status,
     prepare_status=prepare_status,
     validate_status=status_errors,
