@@ -226,6 +226,7 @@ async def test_a_driver_registers_itself_where_it_is_told(tmp_path: Path) -> Non
         (("--orchestrator=nomad",), "orchestrator 'nomad' is not known; only kubernetes is"),
         (("--domain-labels=a/zone;b/zone",), "--domain-labels: a/zone and b/zone would be one"),
         (("--settings=/nonexistent.yaml",), "cannot be read"),
+        (("--endpoint=tcp://127.0.0.1:3",), "use unix:///path/of/the/socket"),
     ],
     ids=lambda value: value[0] if isinstance(value, tuple) else "",
 )

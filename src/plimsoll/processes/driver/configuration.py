@@ -38,6 +38,7 @@ from plimsoll.runtime.flags import (
     parse_list,
 )
 from plimsoll.runtime.ids import hostname
+from plimsoll.wire.csi.server import EndpointError, socket_path
 
 PREFIX = "PLIMSOLL_DRIVER"
 SOCKET = "csi.sock"
@@ -319,6 +320,7 @@ def _node(entry: NodeEntry, settings: DriverSettings, driver_name: str) -> NodeS
         topology["node"] = entry.id
     if entry.max_volumes < 0:
         raise ConfigError(f"node {entry.id}: max-volumes: must not be negative")
+    _check_endpoint(entry.endpoint)
     return NodeSettings(
         id=entry.id,
         endpoint=entry.endpoint,
@@ -328,6 +330,14 @@ def _node(entry: NodeEntry, settings: DriverSettings, driver_name: str) -> NodeS
         memory_bytes=_size(entry.memory, "memory"),
         plugin_registration_dir=entry.plugin_registration_dir,
     )
+
+
+def _check_endpoint(endpoint: str) -> None:
+    try:
+        if endpoint:
+            socket_path(endpoint)
+    except EndpointError as error:
+        raise ConfigError(str(error)) from error
 
 
 def segment(driver_name: str, topology: Mapping[str, str], where: str) -> dict[str, str]:
