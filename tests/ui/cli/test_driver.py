@@ -232,3 +232,11 @@ async def test_a_driver_registers_itself_where_it_is_told(tmp_path: Path) -> Non
 )
 def test_what_cannot_be_is_bad_usage(flags: tuple[str, ...], told: str, tmp_path: Path) -> None:
     assert told in refused([plimsoll(), "driver", f"--data-dir={tmp_path}", *flags])
+
+
+def test_what_is_wrong_with_pools_is_told_with_their_file(pools: Path, tmp_path: Path) -> None:
+    pools.write_text(yaml.safe_dump(POOLS | {"foo": 1}))
+    told = refused(command(tmp_path / "data"))
+    assert f"pools: {pools}: Object contains unknown field foo" in told
+    other = refused(command(tmp_path / "data", "--backend-option=bar=1"))
+    assert f"pools: {pools} and the other options: " in other

@@ -241,6 +241,7 @@ class Configuration:
     data_dir: Path
     nodes: tuple[NodeSettings, ...]
     options: Mapping[str, Any]
+    options_source: str
     mounts: Mounts
     domains: DomainLabels
     """What tells where the node is, beyond its settings."""
@@ -252,6 +253,7 @@ class Configuration:
             data_dir=self.data_dir,
             nodes=self.nodes,
             options=self.options,
+            options_source=self.options_source,
             mounts=self.mounts,
         )
 
@@ -273,6 +275,7 @@ def configured(settings: DriverSettings) -> Configuration:
         data_dir=data_dir,
         nodes=tuple(_node(entry, settings, name) for entry in _entries(settings, data_dir)),
         options=_options(settings),
+        options_source=_options_source(settings),
         mounts=settings.mounts or (Mounts.REAL if os.geteuid() == 0 else Mounts.LINKED),
         domains=_domains(settings, name),
     )
@@ -383,6 +386,12 @@ def _options(settings: DriverSettings) -> dict[str, Any]:
     if settings.volume_group:
         options["volumeGroup"] = settings.volume_group
     return options
+
+
+def _options_source(settings: DriverSettings) -> str:
+    if settings.pools and settings.options:
+        return f"{settings.pools} and the other options"
+    return settings.pools
 
 
 def _document(path: Path) -> dict[str, Any]:

@@ -62,6 +62,8 @@ class BackendSettings:
     """All that the driver serves."""
     options: Mapping[str, Any] = field(default_factory=dict)
     """What only this backend understands."""
+    options_source: str = ""
+    """The file that the options are from, for messages; empty: none of their own."""
     clock: Clock = field(default_factory=SystemClock)
     ids: Ids = field(default_factory=system_ids)
     mounts: Mounts = Mounts.REAL

@@ -87,17 +87,20 @@ class PoolSettings:
 
 def parse_pools(options: Mapping[str, Any], settings: BackendSettings) -> tuple[PoolSettings, ...]:
     """Sorted by name. Raises SetupError."""
+    where = f"pools: {settings.options_source}" if settings.options_source else "pools"
     try:
         given = msgspec.convert(options, _Options)
         levels = given.levels or _usual_levels(given.pools)
         pools = [_pool(entry, settings, levels) for entry in given.pools]
     except (msgspec.ValidationError, ValueError) as error:
-        raise SetupError(f"pools: {str(error).replace('`', '')}") from error
+        raise SetupError(f"{where}: {str(error).replace('`', '')}") from error
     names = [pool.name for pool in pools]
     if not pools:
-        raise SetupError("pools: none are described; name at least one, with its size, in --pools")
+        raise SetupError(
+            f"{where}: none are described; name at least one, with its size, in --pools"
+        )
     if repeated := sorted({name for name in names if names.count(name) > 1}):
-        raise SetupError(f"pools: several are called {', '.join(repeated)}")
+        raise SetupError(f"{where}: several are called {', '.join(repeated)}")
     return tuple(sorted(pools, key=lambda pool: pool.name))
 
 
