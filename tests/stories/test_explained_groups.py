@@ -32,7 +32,7 @@ async def explain(scene: Scene, what: str, *forbidden: str) -> ExplainAnswer:
     cluster = scene.cluster
     transport = ForbiddingTransport(InProcessTransport(cluster.server), *forbidden)
     client = KubeClient(transport, clock=cluster.clock, chance=Random(1))
-    return await explain_reference(client, parse_reference(what, "", "default"))
+    return await explain_reference(client, parse_reference(what, "").in_namespace("default"))
 
 
 async def schedule(scene: Scene) -> None:

@@ -474,6 +474,11 @@ def test_what_does_not_exist_or_makes_no_sense_is_said_so(server: EmbeddedServer
         assert (told.exit_code, "write pod/NAME" in told.output) == (2, True)
 
 
+def test_nonsense_is_said_so_where_no_cluster_is_configured(tmp_path: Path) -> None:
+    told = CliRunner().invoke(explain, ["web", "--kubeconfig", str(tmp_path / "none")])
+    assert (told.exit_code, "web: write pod/NAME" in told.output) == (2, True)
+
+
 def test_the_namespace_comes_from_the_reference_the_option_or_the_context(
     server: EmbeddedServer,
 ) -> None:

@@ -76,13 +76,15 @@ def explain(what: str, **given: Any) -> None:
     """
     flags = load_settings(ExplainFlags, Sources(flags=given))
     try:
-        reference = parse_reference(what, flags.asked_namespace, flags.namespace)
-        client = flags.client("plimsoll-explain")
+        # What is wrong with the command is told first, also where no cluster is configured.
+        reference = parse_reference(what, flags.asked_namespace)
         asked = AskedRules(
             policy=flags.policy,
             profiles=profiles_in(Path(flags.config)) if flags.config else {},
             record_namespaces=parse_namespaces(flags.record_namespaces),
         )
+        reference = reference.in_namespace(flags.namespace)
+        client = flags.client("plimsoll-explain")
         answer = uvloop.run(explain_reference(client, reference, asked))
     except (ConfigError, KubeconfigError, ValueError) as error:
         raise click.UsageError(str(error)) from error

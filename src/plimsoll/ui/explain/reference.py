@@ -1,7 +1,8 @@
 """What the user wants explained: `pod/NAME`, `claim/NAMESPACE/NAME`, `deploy/NAME`."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import Self
 
 from plimsoll.api.meta import ObjectKey
 from plimsoll.decide.explain.workload import KINDS, Workload
@@ -24,9 +25,16 @@ class Reference:
     key: ObjectKey
     workload: type[Workload] | None = None
 
+    def in_namespace(self, default: str) -> Self:
+        """There, unless it has a namespace already."""
+        return self if self.key.namespace else replace(self, key=ObjectKey(default, self.key.name))
 
-def parse_reference(text: str, namespace: str, default_namespace: str) -> Reference:
-    """`namespace` is the one given by an option, or empty. Raises ValueError."""
+
+def parse_reference(text: str, namespace: str) -> Reference:
+    """`namespace` is the one given by an option, or empty. Raises ValueError.
+
+    Without a namespace in either, the one of the key is empty.
+    """
     kind, _, rest = text.partition("/")
     parts = rest.split("/")
     if not all(parts) or len(parts) > 2:  # noqa: PLR2004 - a namespace and a name
@@ -34,7 +42,7 @@ def parse_reference(text: str, namespace: str, default_namespace: str) -> Refere
     *before, name = parts
     if before and namespace and before != [namespace]:
         raise ValueError(f"{text}: the namespace is {before[0]}, but -n says {namespace}")
-    key = ObjectKey(before[0] if before else namespace or default_namespace, name)
+    key = ObjectKey(before[0] if before else namespace, name)
     if kind in POD_NAMES:
         return Reference(subject=Subject.POD, key=key)
     if kind in CLAIM_NAMES:
