@@ -294,3 +294,21 @@ def test_a_server_that_does_not_answer_is_exit_code_1(
     text = server.endpoint.kubeconfig.read_text()
     elsewhere.write_text(text.replace(f":{server.endpoint.port}", f":{free_port()}"))
     assert CliRunner().invoke(capacity, ["--kubeconfig", str(elsewhere)]).exit_code == 1
+
+
+def test_a_refused_token_is_told_with_its_origin_and_never_shown(
+    server: EmbeddedServer, tmp_path: Path
+) -> None:
+    config = yaml.safe_load(server.endpoint.kubeconfig.read_text())
+    config["users"][0]["user"] = {"token": "secret-token"}
+    elsewhere = tmp_path / "config"
+    elsewhere.write_text(yaml.safe_dump(config))
+    result = CliRunner().invoke(capacity, ["--kubeconfig", str(elsewhere)])
+    assert result.exit_code == 1
+    address = config["clusters"][0]["cluster"]["server"]
+    origin = f"kubeconfig {elsewhere}, context {config['current-context']}"
+    assert (
+        f"Unauthorized; {address} refuses the credentials of {origin}; renew them, or"
+        in result.stderr
+    )
+    assert "secret-token" not in result.output

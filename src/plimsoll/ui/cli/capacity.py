@@ -51,7 +51,7 @@ def capacity(**given: Any) -> None:
     except KubeconfigError as error:
         raise click.UsageError(str(error)) from error
     except KubeError as error:
-        raise click.ClickException(str(error)) from error
+        raise click.ClickException(flags.told(error)) from error
     everything = overview_of(observed)
     overview = narrowed(everything, driver=flags.driver, storage_class=flags.storage_class)
     reserved = _reserved(

@@ -89,7 +89,7 @@ def explain(what: str, **given: Any) -> None:
     except (ConfigError, KubeconfigError, ValueError) as error:
         raise click.UsageError(str(error)) from error
     except KubeError as error:
-        raise click.ClickException(_told(error, what)) from error
+        raise click.ClickException(_told(error, what, flags)) from error
     for remark in answer.margin.remarks:
         click.echo(f"remark: {remark}", err=True)
     form = flags.output_format
@@ -97,9 +97,9 @@ def explain(what: str, **given: Any) -> None:
     sys.exit(0 if answer.explained.is_well else 1)
 
 
-def _told(error: KubeError, what: str) -> str:
+def _told(error: KubeError, what: str, flags: ExplainFlags) -> str:
     if error.failure is Failure.NOT_FOUND:
         return f"{what} was not found; look for it with kubectl get, or name its namespace with -n"
     if error.failure is Failure.FORBIDDEN:
         return f"{error}; explain needs to list nodes, pods, claims, volumes and storage kinds"
-    return str(error)
+    return flags.told(error)

@@ -80,7 +80,7 @@ def upgrade_zonal(**given: Any) -> None:
     try:
         rows, others = asyncio.run(_upgrade(client, dry_run=flags.dry_run))
     except KubeError as error:
-        raise click.ClickException(str(error)) from error
+        raise click.ClickException(flags.told(error)) from error
     click.echo(_shown(rows, flags.output_format))
     if others:
         click.echo(f"{others} volumes have no zone or region labels.", err=True)
