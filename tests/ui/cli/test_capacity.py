@@ -263,6 +263,29 @@ def test_a_driver_that_has_published_nothing_is_not_wrong(server: EmbeddedServer
     assert (result.exit_code, result.stdout) == (0, "No capacity is published.\n")
 
 
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        pytest.param(["--class", "nope"], "No capacity is published for class nope.\n", id="table"),
+        pytest.param(["--class", "nope", "--pools"], "No pools are published.\n", id="pools"),
+    ],
+)
+def test_a_class_that_does_not_exist_is_said_not_to(
+    server: EmbeddedServer, arguments: list[str], told: str
+) -> None:
+    result = called(server, *arguments)
+    assert (result.exit_code, result.stdout) == (0, told)
+    assert result.stderr == "remark: there is no class nope\n"
+
+
+def test_a_class_for_which_nothing_is_published_is_named(server: EmbeddedServer) -> None:
+    result = called(server, "--class", "fast", "--driver", "other.example.com")
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert result.stdout == (
+        "No capacity is published by driver other.example.com for class fast.\n"
+    )
+
+
 def test_an_owner_that_is_gone_is_found_out(server: EmbeddedServer) -> None:
     owner = {"apiVersion": "v1", "kind": "Pod", "name": "gone", "uid": "none"}
     orphan = storage(

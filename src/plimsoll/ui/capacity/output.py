@@ -168,9 +168,7 @@ def _codes(found: Iterable[Found]) -> dict[ObjectKey, list[str]]:
 
 
 def show(overview: Overview, found: Sequence[Found], *, as_tree: bool) -> None:
-    if not overview.entries:
-        click.echo("No capacity is published.")
-        return
+    """Of an overview with at least one entry."""
     if as_tree:
         click.echo(tree_text(overview, _codes(found)))
     else:

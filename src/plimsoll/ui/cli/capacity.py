@@ -59,8 +59,13 @@ def capacity(**given: Any) -> None:
     )
     shown = {entry.capacity.key for entry in overview.entries}
     found = [each for each in findings(everything) if each.about in shown]
+    classes = {"", *(each.name for each in observed.classes)}
+    if not overview.entries and flags.storage_class not in classes:
+        click.echo(f"remark: there is no class {flags.storage_class}", err=True)
     if flags.output_format == TABLE and flags.pools:
         output.show_pools(overview, reserved)
+    elif flags.output_format == TABLE and not overview.entries:
+        click.echo(_nothing(flags))
     elif flags.output_format == TABLE:
         output.show(overview, found, as_tree=flags.tree)
     else:
@@ -68,6 +73,13 @@ def capacity(**given: Any) -> None:
             written_document(output.document(overview, found, reserved), flags.output_format)
         )
     sys.exit(1 if found else 0)
+
+
+def _nothing(flags: CapacityFlags) -> str:
+    if not flags.storage_class:
+        return "No capacity is published."
+    publisher = f" by driver {flags.driver}" if flags.driver else ""
+    return f"No capacity is published{publisher} for class {flags.storage_class}."
 
 
 def _reserved(
