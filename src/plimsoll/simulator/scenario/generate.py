@@ -5,7 +5,7 @@ Most actions and faults are drawn by themselves. Some come as a plot: a few of t
 in time, which would hardly meet by chance, such as watches that break while objects are deleted.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from random import Random
 
@@ -98,6 +98,8 @@ PLACEMENT_PLOTS: tuple[tuple[Plot, float], ...] = (
     (spread_evenly, 0.2),
 )
 """By a chance of their own, as those before."""
+SETTLING, SETTLING_AFTER_SECOND_SCHEDULER = 600.0, 900.0
+"""Seconds at most, once faults have ended."""
 
 
 def generate(seed: int) -> Scenario:
@@ -130,7 +132,15 @@ def generate(seed: int) -> Scenario:
         actions=tuple(each for each in events if isinstance(each, AnyAction)),
         faults=tuple(each for each in events if isinstance(each, AnyFault)),
         lasting=LASTING,
+        settling=_settling(events),
     )
+
+
+def _settling(events: Sequence[Event]) -> float:
+    """A scheduler that shares its pods without an election, and ends, leaves groups behind. Others
+    settle them when their deadline of ten minutes is over, and look for them every two minutes."""
+    leaves_groups = any(isinstance(each, faults.StartSecondScheduler) for each in events)
+    return SETTLING_AFTER_SECOND_SCHEDULER if leaves_groups else SETTLING
 
 
 def _takeover(chance: Random, shape: ClusterShape) -> list[Event]:
