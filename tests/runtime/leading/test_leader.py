@@ -116,6 +116,22 @@ async def test_the_second_candidate_waits_while_the_first_renews() -> None:
     await a.stop()
 
 
+async def test_a_candidate_says_once_why_it_cannot_reach_the_lease(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    clock, lease = SteppedClock(), LeaseInMemory(is_away=True)
+    a = Candidate("a", lease, clock)
+    await clock.run(SECOND)
+    assert "leadership not acquired" not in caplog.messages, "another copy may have been first"
+    await clock.run(timedelta(minutes=5))
+    told = [record for record in caplog.records if record.msg == "leadership not acquired"]
+    assert [vars(record)["error"] for record in told] == ["away"]
+    lease.is_away = False
+    await clock.run(10 * SECOND)
+    assert a.election.is_leader
+    await a.stop()
+
+
 async def test_a_lease_that_was_given_back_is_taken_at_once() -> None:
     clock, lease = SteppedClock(), LeaseInMemory()
     a, b = Candidate("a", lease, clock), Candidate("b", lease, clock)

@@ -152,6 +152,8 @@ class Election:
         self._chance = chance
         self._seen: LeaseObservation | None = None
         self._ours: StoredLease | None = None
+        self._problem = ""
+        """Why the last attempt to read or write the lease failed; empty: it did not."""
         self._leads = False
 
     @property
@@ -178,11 +180,16 @@ class Election:
             await self._release()
 
     async def _acquire(self) -> None:
-        told = False
+        told, before, told_problem = False, "", ""
         while not await self._try_to_hold():
             if self.holder and not told:
                 log.warning("leadership held by another copy", extra={"holder": self.holder})
                 told = True
+            # Once is nothing: another copy was first, or the server is being started.
+            if self._problem and self._problem == before != told_problem:
+                log.warning("leadership not acquired", extra={"error": self._problem})
+                told_problem = before
+            before = self._problem
             await self._clock.sleep(
                 self._settings.retry_period * self._chance.uniform(1.0, 1.0 + JITTER)
             )
@@ -229,11 +236,13 @@ class Election:
         """Read the lease, and take or renew it where that is allowed."""
         asked_at, sent_after = self._clock.monotonic(), self._clock.boottime()
         stored, self._ours = self._ours, None  # known to be current until a request fails
+        self._problem = ""
         try:
             stored = stored or await self._store.read()
             self._ours = await self._write_or_wait(stored)
         except LeaseError as error:
-            log.debug("lease not written", extra={"error": str(error)})
+            self._problem = str(error)
+            log.debug("lease not written", extra={"error": self._problem})
         if self._ours is None:
             return False
         self._seen = observe(self._seen, self._ours, asked_at)
