@@ -208,8 +208,8 @@ def test_an_unknown_repair_rule_is_bad_usage_and_starts_nothing(tmp_path: Path) 
     assert not (tmp_path / "c").exists()
 
 
-def test_a_directory_that_cannot_be_made_is_named_before_the_reason(tmp_path: Path) -> None:
-    (tmp_path / "f").touch()
-    directory = tmp_path / "f" / "d"
+def test_a_directory_that_cannot_be_made_is_named_before_the_reason(short: Path) -> None:
+    (short / "f").touch()
+    directory = short / "f" / "d"
     result = CliRunner().invoke(cli, ["up", "--data-dir", str(directory)])
     assert (result.exit_code, result.output) == (1, f"Error: {directory}: Not a directory\n")
