@@ -17,6 +17,7 @@ from plimsoll.processes.scheduler.settings import SchedulerSettings
 from plimsoll.simulator.stories.cluster import StoryCluster, a_cluster
 from plimsoll.simulator.stories.refusing_transport import RefusingTransport, asked
 from plimsoll.simulator.stories.schedulers import (
+    HOSTNAME,
     SELECTED_NODE,
     RunningScheduler,
     a_claim,
@@ -43,6 +44,15 @@ from plimsoll.simulator.stories.sidecars import (
     zonal_pools,
 )
 from plimsoll.wire.transport import Request
+from tests.stories.test_preemption import (
+    WHOLE_NODE,
+    a_priority,
+    add_priorities,
+    high,
+    is_leaving,
+    let_go,
+    low,
+)
 
 LOOPS = ("binding", "claim-protection", "volume-protection")
 STRICT = msgspec.structs.replace(PLAIN, strict_topology=True)
@@ -313,3 +323,33 @@ async def test_what_looks_like_a_secret_in_a_provisioners_event_is_not_repeated(
         (told,) = await failures_of(cluster, "web")
         assert "refused node node-a: no room: " in told
         assert "abcdef0123456789" not in told
+
+
+async def test_pods_leave_another_node_when_the_first_one_had_no_volume() -> None:
+    """The place stays empty there, so that the pod which has left it gets it back, and keeps it."""
+    async with a_strict_world(FULL, FREE, FULL) as (cluster, _, _):
+        await add_priorities(cluster)
+        await cluster.create(
+            a_priority("middle", 500),
+            low("least", nodeSelector={HOSTNAME: "node-a"}),
+            a_pod(
+                "more",
+                nodeSelector={HOSTNAME: "node-b"},
+                priorityClassName="middle",
+                requests=WHOLE_NODE,
+            ),
+            high("equal", nodeSelector={HOSTNAME: "node-c"}),
+        )
+        await cluster.settle()
+        await cluster.create(a_request(), high(claims=["data"]))
+        await cluster.settle()
+        assert await is_leaving(cluster, "least")
+        await cluster.delete("Pod", "least", grace=0)
+        await cluster.create(low("least-again"))
+        await cluster.wait(A_WHILE)
+        assert await node_of(cluster, "least-again") == "node-a"
+        assert not await is_leaving(cluster, "least-again")
+        assert await is_leaving(cluster, "more")
+        await let_go(cluster, "more")
+        await cluster.wait(A_WHILE)
+        assert await node_of(cluster, "high") == "node-b"

@@ -9,7 +9,7 @@ last. The same cluster, pod and attempt give the same choice.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
@@ -34,7 +34,12 @@ from plimsoll.decide.scheduling.preemption.column_trials import (
     with_nominated,
 )
 from plimsoll.decide.scheduling.preemption.messages import not_helpful_text
-from plimsoll.decide.scheduling.preemption.preemptor import NoPreemption, Preemption, Preemptor
+from plimsoll.decide.scheduling.preemption.preemptor import (
+    NoPreemption,
+    Preemption,
+    Preemptor,
+    without_volumes_on,
+)
 from plimsoll.decide.scheduling.profiles.profile import Profile
 from plimsoll.decide.scheduling.reasons import FIT, Reason, Rule
 from plimsoll.decide.scheduling.rule_fit import Rejected
@@ -197,11 +202,17 @@ class Kernel:
             nodes=nodes,
         )
 
-    def preempt(self, refused: NoNode, *, attempt: int = 0) -> Preemption | NoPreemption:
-        """Who may be told to leave so that the pod of a decision of this moment finds a node."""
-        if refused.judged is None:
+    def preempt(
+        self, refused: NoNode, *, attempt: int = 0, avoided: Collection[str] = ()
+    ) -> Preemption | NoPreemption:
+        """Who may be told to leave so that the pod of a decision of this moment finds a node. No
+        pod has to leave one of the nodes that are avoided."""
+        judged = refused.judged
+        if judged is None:
             return NoPreemption(not_helpful_text(refused.nodes))
-        return self._preemptor.decide(refused.judged, attempt=attempt)
+        if avoided:
+            judged = without_volumes_on(avoided, judged, self.columns.index)
+        return self._preemptor.decide(judged, attempt=attempt)
 
     def judge(self, pod: Pod) -> Judged | Rejected:
         """All nodes, for callers that want to know more than the best."""

@@ -215,7 +215,9 @@ class Cycle:
             waiting = preemption_text(NotEligible.VICTIMS_LEAVING)
             self._refuse(entry, replace(refused, preemption=waiting), began)
             return
-        outcome = parts.kernel.preempt(refused, attempt=entry.attempts)
+        # Where no volume was to be had, the place that pods leave would stay empty.
+        avoided = parts.refusals.nodes_refused_to(pod) if parts.refusals else ()
+        outcome = parts.kernel.preempt(refused, attempt=entry.attempts, avoided=avoided)
         parts.metrics.preemption_tried()
         refused = replace(refused, preemption=outcome.message)
         match outcome:

@@ -6,7 +6,8 @@ of the nodes that could be freed, or a hundred. It begins at another node for ea
 """
 
 from collections import Counter
-from dataclasses import dataclass, field
+from collections.abc import Collection
+from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
 from operator import or_
 
@@ -83,6 +84,14 @@ class NoPreemption:
     message: str
     keeps_nomination: bool = False
     """Whether a node that was promised to the pod stays promised."""
+
+
+def without_volumes_on(nodes: Collection[str], judged: Judged, index: NodeIndex) -> Judged:
+    """As if no volume were to be had on these nodes, whichever pods leave them."""
+    slots = [slot for name in nodes if (slot := index.find(name)) is not None]
+    flags = judged.flags.copy()
+    flags[slots] |= np.uint64(Blocked.DELAYED_NO_VOLUME)
+    return replace(judged, first=flags, blocked=())
 
 
 class Preemptor:
