@@ -8,7 +8,9 @@ import binascii
 from collections.abc import Callable, Iterator
 
 from cryptography import x509
-from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa
 
 from plimsoll.api.names import dns_label_errors, dns_subdomain_errors
 from plimsoll.api.registry import Document
@@ -66,10 +68,31 @@ def _find_flaw(encoded: str) -> str:
         pem = base64.b64decode(encoded)
         if MARK not in pem:
             return "PEM block type must be CERTIFICATE REQUEST"
-        is_signed = x509.load_pem_x509_csr(pem).is_signature_valid
+        is_signed = _is_signed(x509.load_pem_x509_csr(pem))
     except (ValueError, binascii.Error, UnsupportedAlgorithm) as error:
         return f"the request cannot be read: {error}"
     return "" if is_signed else "the signature does not match"
+
+
+def _is_signed(request: x509.CertificateSigningRequest) -> bool:
+    """By its own key. SHA-1 will do for that, here as in Kubernetes, though for nothing else."""
+    if not isinstance(request.signature_hash_algorithm, hashes.SHA1):
+        return request.is_signature_valid
+    key, signature, signed = (
+        request.public_key(),
+        request.signature,
+        request.tbs_certrequest_bytes,
+    )
+    try:
+        if isinstance(key, rsa.RSAPublicKey):
+            key.verify(signature, signed, padding.PKCS1v15(), hashes.SHA1())  # noqa: S303
+            return True
+        if isinstance(key, ec.EllipticCurvePublicKey):
+            key.verify(signature, signed, ec.ECDSA(hashes.SHA1()))  # noqa: S303
+            return True
+    except InvalidSignature:
+        pass
+    return False
 
 
 def _usage_errors(usages: list[str]) -> Iterator[FieldError]:
