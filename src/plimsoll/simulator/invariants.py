@@ -210,8 +210,10 @@ class Watchdog:
     def _check_pod(self, key: str, before: Document | None, pod: Document) -> None:
         if not _runs(pod):
             return
-        if before is not None and _runs(before) and "deletionTimestamp" in pod["metadata"]:
-            # It ran before its zone was lost, and goes on the way out of a zone that is given back.
+        may_lose_reach = self._takeovers.may_happen or "deletionTimestamp" in pod["metadata"]
+        if before is not None and _runs(before) and may_lose_reach:
+            # It ran before its zone was lost. It goes on the way out of a zone that is given back,
+            # and in a zone that has been released and gets its labels back a moment later.
             return
         node = self._mirror.objects[NODES].get(pod["spec"].get("nodeName", ""))
         if node is None or self._takeovers.is_fenced_node(node["metadata"]["name"]):

@@ -49,9 +49,14 @@ class TakeoverWatch:
         self._host.on_done.append(self._called)
         cluster.mirror.on_change.append(self._changed)
 
+    @property
+    def may_happen(self) -> bool:
+        """Whether the cluster has a driver whose domains can be taken over."""
+        return bool(self._cluster.shape.takeover)
+
     def is_fenced_node(self, name: str) -> bool:
         """It does not serve its own zone; pods that are on it since before can only read."""
-        if not self._cluster.shape.takeover:
+        if not self.may_happen:
             return False
         return self._is_fenced(domain_segment(self._domains, self._homes[name]))
 
