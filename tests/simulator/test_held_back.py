@@ -112,6 +112,7 @@ def test_no_node_is_cleared_before_the_hold_says_undo(
     assert bool(HeldBack().claim_changed(1.0, before, after)) is is_wrong
 
 
+NODES = ("node-a", "node-b")
 HELD = a_claim("pod/0/make", "node-a")
 
 
@@ -159,10 +160,18 @@ def test_no_volume_is_given_back_after_its_group_was_published(
 ) -> None:
     held = HeldBack()
     claims = {} if claim is None else {"default/data": claim}
-    assert not held.record_changed(a_group(state), claims, {})
-    assert not held.record_changed(an_intent(IntentState.MADE), claims, {})
-    assert bool(held.record_changed(an_intent(IntentState.UNDOING), claims, {})) is is_wrong
-    assert not held.record_changed(an_intent(IntentState.UNDOING), claims, {}), "it is told once"
+    assert not held.record_changed(a_group(state), claims, {}, NODES)
+    assert not held.record_changed(an_intent(IntentState.MADE), claims, {}, NODES)
+    assert bool(held.record_changed(an_intent(IntentState.UNDOING), claims, {}, NODES)) is is_wrong
+    assert not held.record_changed(an_intent(IntentState.UNDOING), claims, {}, NODES), (
+        "it is told once"
+    )
+
+
+def test_volumes_of_a_node_that_is_gone_may_be_given_back() -> None:
+    held, claims = HeldBack(), {"default/data": a_claim("", "node-a")}
+    assert not held.record_changed(a_group(GroupState.PUBLISHING), claims, {}, NODES)
+    assert not held.record_changed(an_intent(IntentState.UNDOING), claims, {}, ())
 
 
 @pytest.mark.parametrize(
@@ -178,5 +187,8 @@ def test_a_volume_is_not_given_back_while_it_is_what_its_claim_has(
     held, name = HeldBack(), f"pvc-{UID}"
     claims = {"default/data": a_claim("", "node-a", name)}
     volumes: dict[str, Document] = {name: {"spec": {"csi": {"volumeHandle": handle}}}}
-    assert not held.record_changed(a_group(GroupState.PUBLISHING), claims, volumes)
-    assert bool(held.record_changed(an_intent(IntentState.UNDOING), claims, volumes)) is is_wrong
+    assert not held.record_changed(a_group(GroupState.PUBLISHING), claims, volumes, NODES)
+    assert (
+        bool(held.record_changed(an_intent(IntentState.UNDOING), claims, volumes, NODES))
+        is is_wrong
+    )

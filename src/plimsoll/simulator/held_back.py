@@ -5,6 +5,7 @@ here leads to may be mended by other rules, or may look like a cluster without r
 waits for ever beside one of its volumes.
 """
 
+from collections.abc import Container
 from dataclasses import dataclass, field
 
 import msgspec
@@ -97,9 +98,15 @@ class HeldBack:
         return f"{sender.name} records {name}, which is held ({hold})"
 
     def record_changed(
-        self, lease: Document | None, claims: dict[str, Document], volumes: dict[str, Document]
+        self,
+        lease: Document | None,
+        claims: dict[str, Document],
+        volumes: dict[str, Document],
+        nodes: Container[str],
     ) -> str:
-        """`lease` holds a group or an intent; None: it is gone."""
+        """`lease` holds a group or an intent; None: it is gone. Where the Node object of the
+        published group is gone, its volumes are given back, because nothing tells what that node
+        would reach."""
         if lease is None:
             return ""
         group = read_group(lease)
@@ -114,7 +121,9 @@ class HeldBack:
         is_begun, node = intent.name in self.undoing, self.published.get(intent.uid, "")
         self.undoing.add(intent.name)
         claim = claims.get(str(intent.claim_key))
-        if is_begun or not node or claim is None or claim["metadata"]["uid"] != intent.uid:
+        if is_begun or claim is None or claim["metadata"]["uid"] != intent.uid:
+            return ""
+        if node not in nodes:
             return ""
         is_taken = claim["spec"].get("volumeName", "") not in ("", intent.volume_name)
         is_taken |= _is_another(volumes.get(intent.volume_name), intent)

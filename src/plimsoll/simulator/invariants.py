@@ -293,7 +293,8 @@ class Watchdog:
 
     def _recorded(self, lease: Document | None) -> None:
         objects = self._mirror.objects
-        wrong = self._held.record_changed(lease, objects[CLAIMS], objects[VOLUMES])
+        claims, volumes, nodes = objects[CLAIMS], objects[VOLUMES], objects[NODES]
+        wrong = self._held.record_changed(lease, claims, volumes, nodes)
         if wrong and not self._cluster.second_scheduler.lives:
             self.add(Invariant.ONLY_FORWARD, wrong)
 
