@@ -53,13 +53,16 @@ async def read_consumers(client: KubeClient) -> list[ApiObject]:
 
 
 async def _read(client: KubeClient) -> ObservedCapacity:
-    capacities, classes, nodes, csi_nodes, drivers = await asyncio.gather(
-        client.list(CAPACITIES),
-        client.list(typed(StorageClass)),
-        client.list(typed(Node)),
-        client.list(typed(CSINode)),
-        client.list(typed(CSIDriver)),
+    lists = (
+        asyncio.ensure_future(client.list(CAPACITIES)),
+        asyncio.ensure_future(client.list(typed(StorageClass))),
+        asyncio.ensure_future(client.list(typed(Node))),
+        asyncio.ensure_future(client.list(typed(CSINode))),
+        asyncio.ensure_future(client.list(typed(CSIDriver))),
     )
+    # All end, also if one fails: a connection that is being opened cannot be closed.
+    await asyncio.gather(*lists, return_exceptions=True)
+    capacities, classes, nodes, csi_nodes, drivers = await asyncio.gather(*lists)
     objects = [from_document(CSIStorageCapacity, each) for each in capacities.items]
     leases: list[Lease] = []
     for namespace in sorted({each.namespace for each in objects}):

@@ -87,7 +87,10 @@ async def read_cluster(
 ) -> ClusterReading:
     """`namespace` is that of what is explained. Records are believed in `record_namespaces`; empty:
     where the scheduler says that it believes them."""
-    pages = await asyncio.gather(*(client.list(typed(type_), EVERYTHING) for type_ in KINDS))
+    lists = [asyncio.ensure_future(client.list(typed(type_), EVERYTHING)) for type_ in KINDS]
+    # All end, also if one fails: a connection that is being opened cannot be closed.
+    await asyncio.gather(*lists, return_exceptions=True)
+    pages = await asyncio.gather(*lists)
     pods = await client.list(typed(Pod), UNFINISHED_PODS)
     remarks: list[str] = []
     own = Selection(namespace=namespace)
