@@ -42,9 +42,8 @@ class ClusterFilesystem:
         for name in METADATA_SERVERS:
             (cluster.directory / f"mds.{name}").mkdir()
             cluster.start(f"mds.{name}")
-        made = cls(cluster)
-        cluster.until(made._has_figures, "there are no figures of the data pools")
-        return made
+        cluster.wait_for_figures()
+        return cls(cluster)
 
     def add_pool(self, pool: str) -> None:
         """With a copy in each zone."""
@@ -52,10 +51,7 @@ class ClusterFilesystem:
         self.cluster.make_pool(pool, rule=rule, size=len(ZONES), application="cephfs")
         self.cluster.command("osd pool set", pool=pool, var="min_size", val="2")
         self.cluster.command("fs add_data_pool", fs_name=FILESYSTEM, pool=pool)
-        self.wait_for_figures(pool)
-
-    def wait_for_figures(self, *pools: str) -> None:
-        self.cluster.until(lambda: self._has_figures(*pools), "there are no figures of the pools")
+        self.cluster.wait_for_figures()
 
     def remove_pool(self, pool: str) -> None:
         self.cluster.command("fs rm_data_pool", fs_name=FILESYSTEM, pool=pool)
@@ -64,11 +60,6 @@ class ClusterFilesystem:
     def wait_until_served(self) -> None:
         """One server is active, and the other stands by."""
         self.cluster.until(self._is_served, "the metadata servers are not as they should be")
-
-    def _has_figures(self, *more: str) -> bool:
-        """Ceph knows how full a new pool is only after a moment."""
-        listed = self.cluster.command("df", detail="detail")["pools"]
-        return {*DATA_POOLS.values(), *more} <= {pool["name"] for pool in listed}
 
     def _is_served(self) -> bool:
         return sorted(self._servers().values()) == [ACTIVE, STANDBY]

@@ -17,6 +17,8 @@ class ClusterKeeper:
         if self._cluster is None or not self._cluster.is_whole():
             self._end_first()
             self._cluster = LoopbackCluster.started()
+        # An earlier test may have started daemons again, which have told nothing yet.
+        self._cluster.wait_for_figures()
         return self._cluster
 
     def second(self) -> LoopbackCluster:

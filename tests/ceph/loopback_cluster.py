@@ -304,6 +304,19 @@ class LoopbackCluster:
     def _up(self) -> set[str]:
         return {f"osd.{each['osd']}" for each in self.command("osd dump")["osds"] if each["up"]}
 
+    def wait_for_figures(self) -> None:
+        """Ceph tells what is free in every pool; for a moment after a start it does not."""
+        self.until(self._is_measured, "there are no figures of pools")
+
+    def _is_measured(self) -> bool:
+        pools = {each["pool_name"] for each in self.command("osd dump")["pools"]}
+        told = {
+            each["name"]
+            for each in self.command("df", detail="detail")["pools"]
+            if 0 < each["stats"]["max_avail"] < 1 << 63
+        }
+        return len(pools) > len(ZONES) and pools <= told
+
     def wait_until_writable(self) -> None:
         """Objects of different names are in different placement groups."""
         self._admin.wait_for_latest_osdmap()
@@ -339,7 +352,7 @@ class LoopbackCluster:
         self.until(self._all_up, "the OSDs do not come up")
         self._make_pools()
         self.wait_until_writable()
-        self.until(self._has_figures, "there are no figures of pools")
+        self.wait_for_figures()
 
     def _write_files(self, osds: dict[int, str]) -> None:
         for name in ("run", "log", "crash", "mgr-modules", "mon.a", "mgr.x"):
@@ -416,7 +429,7 @@ class LoopbackCluster:
             self.make_pool(pool, rule=f"only-{zone}", size=1)
         self._make_journal()
         self.wait_until_writable()
-        self.until(self._has_figures, "there are no figures of pools")
+        self.wait_for_figures()
 
     def _make_journal(self) -> None:
         self.make_pool(JOURNAL, rule="across-zones", size=len(ZONES))
@@ -425,10 +438,6 @@ class LoopbackCluster:
     def remove_pool(self, pool: str) -> None:
         sure = {"pool2": pool, "yes_i_really_really_mean_it": True}
         self.command("osd pool delete", pool=pool, **sure)
-
-    def _has_figures(self) -> bool:
-        pools = self.command("df")["pools"]
-        return len(pools) > len(ZONES) and all(pool["stats"]["max_avail"] for pool in pools)
 
 
 def _start_guardian(directory: Path) -> subprocess.Popen[bytes]:

@@ -44,7 +44,7 @@ async def test_they_have_capacity_and_their_domain_can_be_fenced(
     cluster: LoopbackCluster, tmp_path: Path
 ) -> None:
     with pools_of_a_class(cluster):
-        cluster.until(lambda: has_figures(cluster), "there are no figures of pools")
+        cluster.wait_for_figures()
         async with rbd_driver(cluster, tmp_path, pool=JOURNAL) as driver:
             assert (await driver.capacity("zone-a", CLASS)).maximum_volume_size.value > 100 * MIB
             volume = await driver.create("data", mib=8, zones=["zone-a"], parameters=CLASS)
@@ -57,8 +57,3 @@ async def test_they_have_capacity_and_their_domain_can_be_fenced(
             assert (copies[POOL], copies[JOURNAL]) == ((1, 1), (3, 1))
             await driver.call(m.RELEASE_DOMAIN, pb.ReleaseDomainRequest(domain=DOMAIN))
             await driver.delete(volume.volume_id)
-
-
-def has_figures(cluster: LoopbackCluster) -> bool:
-    pools = {each["name"]: each["stats"] for each in cluster.command("df")["pools"]}
-    return all(pools.get(pool, {}).get("max_avail") for pool in RULES)

@@ -82,7 +82,7 @@ async def test_make_pools_makes_data_pools_that_a_driver_uses_by_the_class_that_
         assert {primary for primary, *_ in admin.placed(POOLS[zone])} == {number}
         assert {tuple(sorted(acting)) for _, *acting in admin.placed(POOLS[zone])} == {(0, 1, 2)}
     assert "near-journal" not in admin.pools
-    filesystem.wait_for_figures(*POOLS.values())
+    filesystem.cluster.wait_for_figures()
     async with cephfs_driver(filesystem, tmp_path / "driver") as driver:
         for zone in ZONES:
             volume = await driver.create(zone, mib=8, zones=[zone], parameters=parameters)

@@ -32,7 +32,7 @@ async def zonal(filesystem: ClusterFilesystem, tmp_path: Path) -> AsyncIterator[
     assert printed["provisioner"] == "cephfs.plimsoll.dev"
     sizes = {(admin.pools[name]["size"], admin.pools[name]["min_size"]) for name in POOLS.values()}
     assert sizes == {(3, 2)}
-    filesystem.wait_for_figures(*POOLS.values())
+    filesystem.cluster.wait_for_figures()
     settings = ZonalSettings(
         backend="cephfs",
         user=FILES_USER,

@@ -38,6 +38,7 @@ REGIONAL = near("regional", region="east")
 EVERYWHERE = AccessibilityRequirement(requisite=(A, B, C), preferred=(B, C, A))
 REQUEST = PoolRequest(size_bytes=GIB, domains=DOMAINS, requirement=EVERYWHERE)
 DELAYED = replace(REQUEST, is_delayed=True)
+UNMEASURED = CephPoolState(free_bytes=0, volumes=0, is_measured=False)
 
 
 def states(**gib: int) -> dict[PoolKey, CephPoolState]:
@@ -203,6 +204,18 @@ def test_a_pool_that_ceph_does_not_know_has_no_room_and_no_substitute() -> None:
         reason="The volume needs 1Gi, which no pool there has (pool-b: not known to Ceph)."
     )
     assert isinstance(choose_pool(POOLS, states(a=9, c=9), REQUEST), ChosenPool)
+
+
+def test_a_pool_whose_room_is_not_told_yet_is_named_if_no_other_one_will_do() -> None:
+    known = {**states(a=9, c=9), POOLS[1].key: UNMEASURED}
+    assert choose_pool(POOLS, known, DELAYED) == NoCapacityInPools(
+        reason="The volume needs 1Gi, which no pool there has"
+        " (pool-b: Ceph has not told yet how much is free).",
+        unmeasured=("pool-b",),
+    )
+    elsewhere = choose_pool(POOLS, known, REQUEST)
+    assert isinstance(elsewhere, ChosenPool)
+    assert elsewhere.pool != POOLS[1]
 
 
 def test_a_thousand_volumes_spread_as_the_room_is() -> None:

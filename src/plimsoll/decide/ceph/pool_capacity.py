@@ -27,6 +27,8 @@ class CephPoolUsage:
     """0: there is none."""
     is_up: bool = True
     """False: the OSDs of its domain are down."""
+    is_measured: bool = True
+    """False: Ceph has not told its figures yet, as of a pool that is new."""
 
     @property
     def available_bytes(self) -> int:
@@ -63,6 +65,8 @@ class CephPoolState:
     free_bytes: int
     """The largest volume that can be promised."""
     volumes: int
+    is_measured: bool = True
+    """False: Ceph has not told yet how much is free."""
 
 
 def parse_overcommit(text: str) -> Fraction:

@@ -75,6 +75,8 @@ class NoCapacityInPools:
     """Pools are near the wanted domains, and none can hold the volume: `ResourceExhausted`."""
 
     reason: str
+    unmeasured: tuple[str, ...] = ()
+    """Of these pools it is not known yet: the answer is no last one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,6 +109,8 @@ class _Place:
     def shown(self) -> str:
         if self.state is None:
             return "not known to Ceph"
+        if not self.state.is_measured:
+            return "Ceph has not told yet how much is free"
         return f"{_size(self.state.free_bytes)} free, {self.state.volumes} volumes"
 
 
@@ -249,7 +253,10 @@ def _no_capacity(places: Sequence[_Place], request: PoolRequest) -> NoCapacityIn
     shown = {place.pool.name: place.shown for place in places}
     seen = "; ".join(f"{name}: {shown[name]}" for name in sorted(shown))
     needed = f"The volume needs {_size(request.size_bytes)}, which no pool there has"
-    return NoCapacityInPools(reason=f"{needed} ({seen}).")
+    unmeasured = {
+        place.pool.name for place in places if place.state and not place.state.is_measured
+    }
+    return NoCapacityInPools(reason=f"{needed} ({seen}).", unmeasured=tuple(sorted(unmeasured)))
 
 
 def _no_pool(usable: Sequence[ConstrainedPool], request: PoolRequest) -> str:

@@ -11,6 +11,7 @@ from plimsoll.decide.ceph.making_pools.steps import PoolsPlan, PoolsRefused
 from plimsoll.processes.driver.backends.ceph.shared_options import access_of
 from plimsoll.processes.driver.backends.rbd.options import RbdOptions
 from plimsoll.processes.driver.settings import SetupError
+from plimsoll.runtime.clock import SystemClock
 from plimsoll.runtime.commands import CommandError
 from plimsoll.runtime.config import ConfigError, Settings, Sources, load_settings
 from plimsoll.runtime.flags import Flag, PathKind, gather_all
@@ -164,7 +165,7 @@ def _split(text: str) -> tuple[str, str, str]:
 async def _made(flags: MakePoolsFlags, request: PoolsRequest) -> PoolsPlan | PoolsRefused:
     options = RbdOptions(monitors=flags.monitors, user=flags.user, key_file=flags.key_file)
     connection = CephConnection(access_of(options))
-    making = PoolMaking(connection=connection, request=request, tell=_remark)
+    making = PoolMaking(connection=connection, clock=SystemClock(), request=request, tell=_remark)
     try:
         return await (making.rehearse() if flags.dry_run else making.make())
     finally:

@@ -8,6 +8,7 @@ everything is read and decided anew.
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import assert_never
 
 from plimsoll.decide.ceph.constrained_pools import PARAMETER, ConstrainedPool
@@ -29,11 +30,13 @@ from plimsoll.decide.ceph.making_pools.steps import (
 )
 from plimsoll.processes.driver.backends.ceph.class_parameters import GROUP as POOL_GROUP
 from plimsoll.processes.driver.backends.cephfs.class_parameters import FILESYSTEM
+from plimsoll.runtime.clock import Clock
 from plimsoll.wire.ceph.connection import CephConnection
 from plimsoll.wire.ceph.crush_map import CrushMapText, read_crush_map, write_crush_map
 from plimsoll.wire.ceph.errors import CephError, CephFailure
 
 ATTEMPTS = 5
+LOOKS, BETWEEN_LOOKS = 60, timedelta(seconds=0.5)
 SURE = {"yes_i_really_mean_it": True}
 
 Tell = Callable[[str], None]
@@ -42,6 +45,7 @@ Tell = Callable[[str], None]
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PoolMaking:
     connection: CephConnection
+    clock: Clock
     request: PoolsRequest
     tell: Tell
     """Gets a line for each step."""
@@ -68,8 +72,25 @@ class PoolMaking:
                 if error.failure is not CephFailure.CHANGED or attempt == ATTEMPTS - 1:
                     raise
                 continue
+            await self._wait_for_figures(plan.pools)
             return plan
         raise AssertionError("the last attempt returns")
+
+    async def _wait_for_figures(self, pools: tuple[ConstrainedPool, ...]) -> None:
+        """Until Ceph tells what is free in each: drivers make no volume there before."""
+        names = {pool.name for pool in pools}
+        for looked in range(LOOKS):
+            missing = names - await self._measured()
+            if not missing:
+                return
+            if not looked:
+                self.tell(f"wait until Ceph tells what is free in {', '.join(sorted(missing))}")
+            await self.clock.sleep(BETWEEN_LOOKS)
+        self.tell("Ceph does not tell it; look whether a manager runs (`ceph -s`)")
+
+    async def _measured(self) -> set[str]:
+        told = await self.connection.command("df", detail="detail")
+        return {pool["name"] for pool in told["pools"]}
 
     async def _report(self) -> CrushReport:
         crush = await self.connection.command("osd crush dump")

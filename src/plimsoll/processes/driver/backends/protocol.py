@@ -53,6 +53,8 @@ class Extent:
     """What can be promised now; everything promised before is taken off already."""
     thin: ThinSpace | None = None
     """What a class goes by that has its own factor of overcommit; None: none can have one."""
+    is_measured: bool = True
+    """False: how much is free is not known yet, and told as nothing."""
 
 
 def promised(extent: Extent, overcommit: Fraction | None) -> Extent:

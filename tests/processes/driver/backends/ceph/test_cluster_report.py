@@ -58,7 +58,8 @@ def test_a_number_below_zero_is_no_space() -> None:
     """As monitors told it when all OSDs had been killed and were started again."""
     found = report(0, 1, 2)
     found.df["pools"][0]["stats"]["max_avail"] = 18446744069957795833
-    assert found.usages() == {"p": CephPoolUsage(max_avail_bytes=0, stored_bytes=GIB)}
+    unknown = CephPoolUsage(max_avail_bytes=0, stored_bytes=GIB, is_measured=False)
+    assert found.usages() == {"p": unknown}
 
 
 @pytest.mark.parametrize(
@@ -88,9 +89,18 @@ def test_a_pool_can_be_written_to_whether_its_figures_are_known_or_not() -> None
     """No manager runs, or the pool is new: a journal may be in it nevertheless."""
     found = report(0)
     found.df["pools"].clear()
-    assert found.usages() == {}
+    assert found.usages() == {"p": CephPoolUsage(max_avail_bytes=0, is_measured=False)}
     assert found.writable_pools() == ["p"]
     assert report(1, 2).writable_pools() == []
+
+
+def test_a_pool_that_is_down_has_no_room_before_its_figures_are_known() -> None:
+    found = report(1, 2)
+    found.df["pools"].clear()
+    assert found.usages() == {"p": CephPoolUsage(max_avail_bytes=0, is_up=False)}
+
+
+def test_a_pool_for_another_use_has_no_journal() -> None:
     assert report(0, app="cephfs").writable_pools() == []
 
 

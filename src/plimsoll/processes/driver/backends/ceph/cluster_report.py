@@ -25,20 +25,24 @@ class ClusterReport:
     applications: Mapping[str, Mapping[str, Any]]
 
     def usages(self, application: str = APPLICATION) -> dict[str, CephPoolUsage]:
-        """By name; of the pools that are meant for the application, and have figures."""
-        details = {item["pool_name"]: item for item in self.pools}
+        """By name; of the pools that are meant for the application."""
+        told = {item["name"]: item["stats"] for item in self.df["pools"]}
         return {
-            item["name"]: self._usage(item["stats"], details[item["name"]])
-            for item in self.df["pools"]
-            if item["name"] in details and application in self.applications.get(item["name"], ())
+            item["pool_name"]: self._usage(told.get(item["pool_name"]), item)
+            for item in self.used_pools(application)
         }
 
-    def _usage(self, stats: Mapping[str, int], pool: Mapping[str, Any]) -> CephPoolUsage:
+    def _usage(self, stats: Mapping[str, int] | None, pool: Mapping[str, Any]) -> CephPoolUsage:
+        # One that is down has no room, whatever its figures are.
+        is_up = self._is_up(pool)
+        if stats is None:
+            return CephPoolUsage(max_avail_bytes=0, is_up=is_up, is_measured=not is_up)
         return CephPoolUsage(
             max_avail_bytes=_figure(stats["max_avail"]),
             stored_bytes=_figure(stats["stored"]),
             quota_bytes=stats["quota_bytes"],
-            is_up=self._is_up(pool),
+            is_up=is_up,
+            is_measured=not is_up or not _is_below_zero(stats["max_avail"]),
         )
 
     def _is_up(self, pool: Mapping[str, Any]) -> bool:
@@ -71,7 +75,10 @@ class ClusterReport:
 
 
 def _figure(told: int) -> int:
-    """Monitors tell a number below zero as one near 2**64. They come to such a number while an OSD
-    that was started has not told them its size: what has to stay free is more than there seems to
-    be."""
-    return told if told < 1 << 63 else 0
+    return 0 if _is_below_zero(told) else told
+
+
+def _is_below_zero(told: int) -> bool:
+    """Monitors tell such a number as one near 2**64. They come to it while an OSD that was started
+    has not told them its size: what has to stay free is more than there seems to be."""
+    return told >= 1 << 63

@@ -31,7 +31,13 @@ def _pool(name: str, usage: CephPoolUsage, charges: Charges, overcommit: Fractio
     thin = thin_space(ConstrainedPool(name=name), usages, [promised]) or NOTHING
     total = usage.stored_bytes + usage.max_avail_bytes
     free = thin.free_bytes(overcommit)
-    extent = Extent(name=name, total_bytes=total, free_bytes=free, thin=thin)
+    extent = Extent(
+        name=name,
+        total_bytes=total,
+        free_bytes=free,
+        thin=thin,
+        is_measured=usage.is_measured,
+    )
     return Pool(name=name, topology=(), extents=(extent,))
 
 

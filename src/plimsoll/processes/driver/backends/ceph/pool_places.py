@@ -11,15 +11,18 @@ from plimsoll.decide.ceph.domain_labels import DomainLabels
 from plimsoll.decide.ceph.pool_capacity import CephPoolState
 from plimsoll.decide.ceph.pool_choice import (
     ChosenPool,
+    NoCapacityInPools,
     PoolRequest,
     PoolSpread,
     VolumeReach,
     choose_pool,
 )
 from plimsoll.decide.provisioning.calls import AccessibilityRequirement
-from plimsoll.processes.driver.backends.protocol import PlaceRequest, Pool, promised
+from plimsoll.processes.driver.backends.protocol import Extent, PlaceRequest, Pool, promised
 from plimsoll.processes.driver.records import Part, VolumePlacement
-from plimsoll.wire.csi.refusals import resource_exhausted
+from plimsoll.wire.csi.refusals import resource_exhausted, unavailable
+
+UNMEASURED = "It does so seconds after a pool was made; look whether a manager runs (`ceph -s`)"
 
 
 class SpreadRules(Protocol):
@@ -48,12 +51,12 @@ class PoolPlaces:
         figures: Sequence[Pool],
         request: PlaceRequest,
     ) -> VolumePlacement:
-        """Raises CsiStatusError (RESOURCE_EXHAUSTED)."""
-        free = {
-            pool.name: promised(pool.extents[0], wanted.overcommit).free_bytes for pool in figures
-        }
-        states = {pool.key: state for pool in pools if (state := self._state(pool, free))}
+        """Raises CsiStatusError (RESOURCE_EXHAUSTED, and UNAVAILABLE while it is not known)."""
+        extents = {pool.name: promised(pool.extents[0], wanted.overcommit) for pool in figures}
+        states = {pool.key: state for pool in pools if (state := self._state(pool, extents))}
         chosen = choose_pool(pools, states, self._pool_request(wanted, request))
+        if isinstance(chosen, NoCapacityInPools) and chosen.unmeasured:
+            raise unavailable(f"volume {request.name}: {chosen.reason} {UNMEASURED}")
         if not isinstance(chosen, ChosenPool):
             raise resource_exhausted(f"volume {request.name}: {chosen.reason}")
         extent = chosen.pool.data_pool or chosen.pool.name
@@ -67,14 +70,18 @@ class PoolPlaces:
             reason=chosen.reason,
         )
 
-    def _state(self, pool: ConstrainedPool, free: Mapping[str, int]) -> CephPoolState | None:
+    def _state(self, pool: ConstrainedPool, extents: Mapping[str, Extent]) -> CephPoolState | None:
         """None: Ceph does not know the pool, or that of its data."""
-        data = pool.data_pool or pool.name
-        if pool.name not in free or data not in free:
+        own, data = extents.get(pool.name), extents.get(pool.data_pool or pool.name)
+        if own is None or data is None:
             return None
         # An image whose data is elsewhere still needs its own pool to write its header to.
-        room = free[data] if data == pool.name or free[pool.name] else 0
-        return CephPoolState(free_bytes=room, volumes=self.volumes_in(pool.name))
+        room = data.free_bytes if own.free_bytes else 0
+        return CephPoolState(
+            free_bytes=room,
+            volumes=self.volumes_in(pool.name),
+            is_measured=own.is_measured and data.is_measured,
+        )
 
     def _levels(self, preferred: Mapping[str, str]) -> tuple[Mapping[str, str], ...]:
         """The labels of the domain of the data, the widest first."""
