@@ -36,8 +36,15 @@ class Caller:
     parameters: Mapping[str, str]
 
     async def create(self, name: str) -> str:
-        made = await self.driver.create(name, mib=16, zones=("zone-a",), parameters=self.parameters)
-        return made.volume_id
+        """Asks again while the outcome is unknown, as every provisioner does."""
+        request = create_request(name, mib=16, zones=("zone-a",), parameters=self.parameters)
+        while True:
+            try:
+                return (await self.driver.call(m.CREATE_VOLUME, request)).volume.volume_id
+            except DriverError as error:
+                if error.failure is not DriverFailure.UNKNOWN_OUTCOME:
+                    raise
+            await asyncio.sleep(0.1)
 
     async def prepare(self) -> list[str]:
         """The volumes that calls are about."""
