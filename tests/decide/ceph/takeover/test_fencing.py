@@ -94,6 +94,17 @@ def test_a_wider_fence_that_stays_lets_a_narrower_one_go() -> None:
     assert decide_fencing(view, {}).release == (("b", "r1"),)
 
 
+def test_a_zone_and_a_rack_of_it_that_are_given_back_together_both_wait() -> None:
+    racks = DomainLabels(driver="d.org", labels=("x/zone", "x/rack"))
+    serving = a_node("a1", labels={"x/zone": "a", "x/rack": "r1", f"{SERVES_B}.r1": "true"})
+    view = TakeoverView(domains=racks, nodes=(serving,), fenced=[("b",), ("b", "r1")])
+    decided = decide_fencing(view, {})
+    assert decided.release == ()
+    assert decided.waiting == dict.fromkeys(view.fenced, "nodes a1 still serve it")
+    released = decide_fencing(replace(view, nodes=(A1,)), {}).release
+    assert released == (("b",), ("b", "r1"))
+
+
 class CountedVolumes(list[PersistentVolume]):
     times_read = 0
 

@@ -86,9 +86,10 @@ def find_dependence(view: TakeoverView, domain: DomainPath) -> str:
     """Why the domain cannot be released; empty: nothing outside of it depends on it."""
     homes = view.homes
     outside = {node.name for node in view.nodes if not is_within(homes.get(node.name, ()), domain)}
-    others = [other for other in view.fenced if other != domain]
     labels = labels_within(view, domain)
-    for other in others:
+    # Of two that are given back together neither may go because of the other one.
+    stay = [other for other in find_takeovers(view).sources if other in view.fenced]
+    for other in stay:
         if is_in_any(other, [domain]) or is_in_any(domain, [other]):
             labels -= labels_within(view, other)
     reasons = (
