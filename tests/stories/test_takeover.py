@@ -77,6 +77,8 @@ class Zones:
     storage: StoryStorage
     auto: AutoTakeoverSettings = field(default_factory=AutoTakeoverSettings)
     nodes: dict[str, Controller] = field(default_factory=dict)
+    controller_link: CsiTransport | None = None
+    """The way of controllers to the driver, where it is not the usual one."""
 
     async def write_map(self, text: str) -> None:
         found = await self.cluster.find("ConfigMap", MAP.name, MAP.namespace)
@@ -109,7 +111,8 @@ class Zones:
 
     def _maker(self, loop: Any) -> Make:
         def make(tools: Tools) -> Loop:
-            transports = {DRIVER: StoryCsiLink(self.storage.transport(A))}
+            link = self.controller_link or StoryCsiLink(self.storage.transport(A))
+            transports = {DRIVER: link}
             made: Loop = loop(tools, CsiSettings(sources=DriverSources(transports=transports)))
             return made
 

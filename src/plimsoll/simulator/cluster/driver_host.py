@@ -44,6 +44,7 @@ OWN_CALLS = frozenset(
         methods.GET_VOLUME_USE,
         methods.LIST_POOLS,
         methods.FENCE_DOMAIN,
+        methods.CONFIRM_FENCE,
         methods.RELEASE_DOMAIN,
         methods.GET_DOMAIN,
         methods.LIST_DOMAINS,

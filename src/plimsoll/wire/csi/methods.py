@@ -159,6 +159,9 @@ GET_VOLUME_USE = Method(
 FENCE_DOMAIN = Method(
     DOMAINS, "FenceDomain", domains.FenceDomainRequest, domains.FenceDomainResponse
 )
+CONFIRM_FENCE = Method(
+    DOMAINS, "ConfirmFence", domains.ConfirmFenceRequest, domains.ConfirmFenceResponse
+)
 RELEASE_DOMAIN = Method(
     DOMAINS, "ReleaseDomain", domains.ReleaseDomainRequest, domains.ReleaseDomainResponse
 )

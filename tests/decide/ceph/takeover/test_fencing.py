@@ -7,8 +7,11 @@ from plimsoll.api.volumes import PersistentVolume
 from plimsoll.decide.ceph.domain_labels import DomainLabels
 from plimsoll.decide.ceph.takeover.fencing import (
     Fencing,
+    count_on_confirmed,
     decide_fencing,
+    ended_fences,
     find_dependence,
+    inherited_fences,
     wanted_fences,
 )
 from plimsoll.decide.ceph.takeover.objections import PoolCopies
@@ -46,6 +49,26 @@ def test_a_domain_of_which_some_pools_survive_is_fenced_and_the_others_are_told(
 
 def test_a_domain_that_left_the_map_is_released() -> None:
     assert decide_fencing(ENDED, {}) == Fencing(release=(("b",),))
+
+
+def test_a_fence_of_a_former_leader_is_asked_for_or_confirmed_as_the_map_names_the_domain() -> None:
+    fenced, both = [("b",), ("c",)], {("b",), ("c",)}
+    taken = replace(TAKEN, fenced=fenced)
+    assert inherited_fences(taken, set()) == (("b",),)
+    assert ended_fences(taken, set()) == (("c",),)
+    assert ended_fences(replace(VIEW, fenced=fenced), {("b",)}) == (("c",),)
+    assert inherited_fences(taken, both) == ended_fences(taken, both) == ()
+    assert ended_fences(replace(taken, fenced=(), closed=fenced), set()) == ()
+
+
+def test_a_fence_that_is_not_confirmed_keeps_its_nodes_out_and_is_not_counted_on() -> None:
+    view = replace(VIEW, fenced=[("b",), ("c",)], closed=[("d",)])
+    counted = count_on_confirmed(view, {("c",), ("e",)})
+    assert counted == replace(view, fenced=(("c",),), closed=(("d",), ("b",)))
+    assert decide_fencing(counted, {}).release == decide_fencing(view, {}).release
+    assert count_on_confirmed(view, {("b",), ("c",)}) == view
+    silent = replace(VIEW, closed=None)
+    assert count_on_confirmed(silent, set()) == silent
 
 
 def test_a_fence_that_was_only_begun_is_ended_too() -> None:

@@ -8,6 +8,7 @@ from plimsoll.api.core import Node
 from plimsoll.api.pods import Pod, PodStatus
 from plimsoll.api.volumes import PersistentVolume
 from plimsoll.decide.ceph.domain_labels import DomainLabels
+from plimsoll.decide.ceph.takeover.fencing import count_on_confirmed
 from plimsoll.decide.ceph.takeover.served_domains import (
     KeptLabel,
     NodeLabelChange,
@@ -198,6 +199,23 @@ def test_no_pod_gets_a_label_back_unless_its_domain_is_being_given_back(
     view = replace(VIEW, volumes=(volume_of("data", "b"),), pods=(RUNNING,), fenced=[("b",)])
     changes = decide_served_domains(replace(view, **changed)).changes
     assert all(not change.added for change in changes if change.node == "a1")
+
+
+def test_no_label_comes_back_by_a_fence_that_a_former_leader_may_end() -> None:
+    view = replace(VIEW, volumes=(volume_of("data", "b"),), pods=(RUNNING,), fenced=[("b",)])
+    counted = count_on_confirmed(view, confirmed=())
+    assert decide_served_domains(counted).changes == (GONE_FROM_B1,)
+    assert decide_served_domains(count_on_confirmed(view, confirmed={("b",)})).changes == (
+        NodeLabelChange(node="a1", added=serves("b")),
+        GONE_FROM_B1,
+    )
+
+
+def test_a_narrower_takeover_waits_while_a_former_leader_may_end_the_wider_fence() -> None:
+    view = replace(VIEW, takeover=taking(b_r1=("a",)), fenced=[("b",)])
+    decided = decide_served_domains(count_on_confirmed(view, confirmed=()))
+    assert decided.changes == (GONE_FROM_B1,)
+    assert decided.waiting == ("The takeover of b.r1 waits until the domain is fenced.",)
 
 
 def finished(pod: Pod) -> Pod:

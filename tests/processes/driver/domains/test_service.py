@@ -1,12 +1,21 @@
 """Fenced domains: what is refused there, what callers are told, and what survives a restart."""
 
+import asyncio
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Any
 
+import pytest
+
 from plimsoll.processes.driver.domains.protocol import DomainBackend
+from plimsoll.processes.driver.records import FencePhase
+from plimsoll.runtime.clock import settle
+from plimsoll.runtime.leading.epoch import LeaderEpoch
 from plimsoll.wire.csi import methods as m
-from plimsoll.wire.csi.errors import DriverFailure
+from plimsoll.wire.csi.epochs import epoch_metadata
+from plimsoll.wire.csi.errors import DriverError, DriverFailure
 from plimsoll.wire.csi.gen import csi_pb2 as csi, domains_pb2 as pb
+from plimsoll.wire.csi.transport import Metadata
 from tests.processes.driver.drivers import (
     NAME,
     TWO_ZONES,
@@ -132,6 +141,62 @@ async def test_a_fence_and_its_end_can_be_repeated() -> None:
         await release(running)
         assert not (await domain(running)).fenced
         assert await listed(running) == []
+
+
+async def test_only_a_fence_that_has_come_to_its_end_is_confirmed_and_none_is_begun() -> None:
+    confirm = pb.ConfirmFenceRequest(domain=zone("a"))
+    async with a_driver(*TWO_ZONES) as running:
+        assert await running.refused(m.CONFIRM_FENCE, confirm) == DriverFailure.WRONG_STATE
+        assert await listed(running) == []
+        for phase in (FencePhase.FENCING, FencePhase.RELEASING):
+            running.driver.fences.record({ZONE: "a"}, phase)
+            with pytest.raises(DriverError, match=f"domain {ZONE}=a: it is not fenced"):
+                await running.call(m.CONFIRM_FENCE, confirm)
+            assert [each.phase for each in running.driver.fences.all()] == [phase]
+        await fence(running)
+        await running.call(m.CONFIRM_FENCE, confirm)
+        await running.call(m.CONFIRM_FENCE, confirm)
+        assert (await domain(running)).fenced
+        nowhere = pb.ConfirmFenceRequest()
+        assert await running.refused(m.CONFIRM_FENCE, nowhere) == DriverFailure.REJECTED
+
+
+def led_by(transitions: int) -> Metadata:
+    """What the leader of that number adds to its calls."""
+    made = datetime(2030, 1, 31, tzinfo=UTC)
+    return epoch_metadata(LeaderEpoch(lease="ns/l", lease_created_at=made, transitions=transitions))
+
+
+async def test_a_former_leader_ends_no_fence_that_the_next_one_has_confirmed() -> None:
+    release_a = pb.ReleaseDomainRequest(domain=zone("a"))
+    confirm = pb.ConfirmFenceRequest(domain=zone("a"))
+    async with a_driver(*TWO_ZONES) as running:
+        client = running.client
+        await client.call(
+            m.FENCE_DOMAIN, pb.FenceDomainRequest(domain=zone("a")), metadata=led_by(3)
+        )
+        await client.call(m.CONFIRM_FENCE, confirm, metadata=led_by(4))
+        with pytest.raises(DriverError) as refused:
+            await client.call(m.RELEASE_DOMAIN, release_a, metadata=led_by(3))
+        assert refused.value.failure is DriverFailure.SUPERSEDED
+        assert (await domain(running)).fenced
+        with pytest.raises(DriverError) as refused:
+            await client.call(m.CONFIRM_FENCE, confirm, metadata=led_by(3))
+        assert refused.value.failure is DriverFailure.SUPERSEDED
+
+
+async def test_no_fence_is_confirmed_while_it_is_being_ended() -> None:
+    """The former leader's call was let in before the driver knew the next one."""
+    async with a_driver(*TWO_ZONES) as running:
+        volume = await running.create(zones=["a"], mib=16)
+        await fence(running)
+        async with running.driver.turn(volume.volume_id):
+            ending = asyncio.create_task(release(running))
+            await settle()
+            confirm = pb.ConfirmFenceRequest(domain=zone("a"))
+            assert await running.refused(m.CONFIRM_FENCE, confirm) == DriverFailure.BUSY
+        await ending
+        assert await running.refused(m.CONFIRM_FENCE, confirm) == DriverFailure.WRONG_STATE
 
 
 async def test_a_fence_survives_a_restart(tmp_path: Any) -> None:

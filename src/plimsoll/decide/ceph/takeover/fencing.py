@@ -4,11 +4,11 @@ A domain is fenced because the map says so, before any other node serves it, and
 its pools would survive. It is released when the map does not name it any more and no node outside
 of it serves it, runs a pod with a volume of it, or has such a volume attached. What is decided
 depends on what the driver, the map and the cluster say now, so a new controller goes on where
-another one ended.
+another one ended. It counts on no fence of a former one before the driver has confirmed it.
 """
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from plimsoll.decide.ceph.takeover.objections import PoolCopies, find_objection
 from plimsoll.decide.ceph.takeover.served_labels import DomainPath
@@ -48,6 +48,25 @@ def inherited_fences(
     on to release one, and its call may still come."""
     sources = find_takeovers(view).sources
     return tuple(each for each in sources if each in view.fenced and each not in confirmed)
+
+
+def ended_fences(view: TakeoverView, confirmed: Collection[DomainPath]) -> tuple[DomainPath, ...]:
+    """The same of domains that the map names no more. To ask for such a fence could begin it anew,
+    on nodes that have just got their domain back: it is to be confirmed, or not counted on."""
+    sources = find_takeovers(view).sources
+    return tuple(
+        sorted(each for each in view.fenced if each not in sources and each not in confirmed)
+    )
+
+
+def count_on_confirmed(view: TakeoverView, confirmed: Collection[DomainPath]) -> TakeoverView:
+    """Where a late call of a former leader may end the fence at any moment, nothing is served
+    because of it. The nodes of the domain get no volumes before it has ended."""
+    uncertain = tuple(each for each in view.fenced if each not in confirmed)
+    if view.closed is None or not uncertain:
+        return view
+    fenced = tuple(each for each in view.fenced if each in confirmed)
+    return replace(view, fenced=fenced, closed=(*view.closed, *uncertain))
 
 
 def decide_fencing(

@@ -4,10 +4,10 @@ A node serves the domains that it is in, unless one of them is fenced: then it c
 all. The map adds those that it takes over, once each is a fenced domain: nothing in it may still
 write. Giveback is an entry that leaves the map: its label leaves the node, but not while a pod
 there uses a volume that requires it, because the pod could not mount it again. If a pod was on its
-way there when the label left, the label comes back while the domain is still fenced: the pod could
-not start, and would keep the domain fenced. While a name in the map cannot be understood, no label
-is removed at all. Takeovers do not add up: a domain is served by the targets that its own entry
-names.
+way there when the label left, the label comes back while the domain is still fenced, by a fence
+that no former leader can end: the pod could not start, and would keep the domain fenced. While a
+name in the map cannot be understood, no label is removed at all. Takeovers do not add up: a domain
+is served by the targets that its own entry names.
 """
 
 from collections.abc import Iterable, Mapping

@@ -2,9 +2,10 @@
 
 A scheduler whose watch is behind may put a pod on a node that has just given a domain back. While
 the domain is fenced, the label comes back for the pod. Once the domain is released, its own nodes
-may write, and the label must not come back. The pod would wait for ever: no kubelet mounts a volume
-that its node does not reach, and no scheduler looks at a pod that has a node. So it is failed, as
-one that its node rejects. It has never run, and its owner makes another one.
+may write, or may soon where a former leader's fence cannot be confirmed: then the label must not
+come back. The pod would wait for ever: no kubelet mounts a volume that its node does not reach, and
+no scheduler looks at a pod that has a node. So it is failed, as one that its node rejects. It has
+never run, and its owner makes another one.
 """
 
 from collections.abc import Mapping

@@ -37,8 +37,8 @@ class TakeoverView:
     fenced: Collection[DomainPath] = ()
     """Lost domains from which nothing can write any more."""
     closed: Collection[DomainPath] | None = ()
-    """Besides, domains whose nodes get no volumes: a fence was begun, or is not ended yet. None:
-    the driver does not say which are fenced."""
+    """Besides, domains whose nodes get no volumes: a fence was begun, or is not ended yet, or a
+    former leader may end it. None: the driver does not say which are fenced."""
 
     @cached_property
     def homes(self) -> Mapping[str, DomainPath]:

@@ -1,4 +1,4 @@
-"""What a driver says of domains, and asks it to fence or release one: `plimsoll.v1.Domains`."""
+"""What a driver says and does of domains and their fences: `plimsoll.v1.Domains`."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -13,6 +13,8 @@ from plimsoll.wire.csi.client import CsiClient
 from plimsoll.wire.csi.errors import DriverError, DriverFailure
 from plimsoll.wire.csi.gen import csi_pb2 as csi, domains_pb2 as pb
 
+NO_DOMAINS = f"{methods.DOMAINS}, so it cannot fence a domain"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DomainFencesSeen:
@@ -26,6 +28,13 @@ class DomainsNotKnown:
     """The driver does not answer."""
 
     why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FenceNotConfirmed:
+    why: str
+    is_certain: bool
+    """Whether nothing may count on the fence. If not, it may be there, and be confirmed later."""
 
 
 class DriverDomains:
@@ -73,6 +82,18 @@ class DriverDomains:
         self.confirmed.add(domain)
         return ""
 
+    async def confirm(self, domain: DomainPath) -> FenceNotConfirmed | None:
+        """None: it is fenced, and no former leader can end that."""
+        request = pb.ConfirmFenceRequest(domain=self._topology(domain))
+        try:
+            await self._client().call(methods.CONFIRM_FENCE, request)
+        except DriverError as error:
+            is_certain = error.failure in (DriverFailure.WRONG_STATE, DriverFailure.UNSUPPORTED)
+            lacks = f"{methods.CONFIRM_FENCE.call}, which later versions have"
+            return FenceNotConfirmed(why=self._explained(error, lacks), is_certain=is_certain)
+        self.confirmed.add(domain)
+        return None
+
     async def release(self, domain: DomainPath) -> str:
         """Why it is not released; empty: it is."""
         request = pb.ReleaseDomainRequest(domain=self._topology(domain))
@@ -96,8 +117,8 @@ class DriverDomains:
     def _topology(self, domain: DomainPath) -> csi.Topology:
         return csi.Topology(segments=domain_segment(self._domains, domain))
 
-    def _explained(self, error: DriverError) -> str:
+    def _explained(self, error: DriverError, lacks: str = NO_DOMAINS) -> str:
         name = self._domains.driver
         if error.failure is DriverFailure.UNSUPPORTED:
-            return f"driver {name} has no {methods.DOMAINS}, so it cannot fence a domain"
+            return f"driver {name} has no {lacks}"
         return f"driver {name}: {error.detail}"

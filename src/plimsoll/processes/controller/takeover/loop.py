@@ -5,9 +5,9 @@ follow, then domains that no other node depends on any more are released. What i
 decided anew each time, from the map, the driver's answer and the cluster: a controller that ends
 between two steps leaves nothing that the next one does not see. That one asks the driver for the
 fences that it finds before it counts on them: from then on a late call of the former one is
-refused. Before a label is taken off and before a domain is released, the server is asked: a cache
-may not have seen the newest pod. A pod that comes even later, by a scheduler that is behind, is
-failed.
+refused. Where the map names the domain no more it has the driver confirm the fence, which begins
+none. Before a label is taken off and before a domain is released, the server is asked: a cache may
+not have seen the newest pod. A pod that comes even later, by a scheduler that is behind, is failed.
 """
 
 import asyncio
@@ -23,7 +23,9 @@ from plimsoll.api.volumes import PersistentVolume, PersistentVolumeClaim
 from plimsoll.cache.store import StoreChange
 from plimsoll.decide.ceph.domain_labels import DomainLabels
 from plimsoll.decide.ceph.takeover.fencing import (
+    count_on_confirmed,
     decide_fencing,
+    ended_fences,
     inherited_fences,
     wanted_fences,
 )
@@ -40,6 +42,7 @@ from plimsoll.processes.controller.takeover.driver_domains import (
     DomainFencesSeen,
     DomainsNotKnown,
     DriverDomains,
+    FenceNotConfirmed,
 )
 from plimsoll.processes.controller.takeover.notices import TakeoverNotices
 from plimsoll.reconcile.loop import Tools
@@ -138,7 +141,7 @@ class DomainTakeovers(CsiLoop):
         view = await self._fence(look, view)
         await self._label(look, view)
         await self._release(look, view)
-        await self._fail_stranded(view)
+        await self._fail_stranded(look, view)
         await self._edit_map(look, view)
         await self._notices.tell_while_it_lasts(look.lasting)
         is_busy = view.takeover.targets_by_source or view.fenced or view.closed
@@ -187,7 +190,8 @@ class DomainTakeovers(CsiLoop):
         wanted = [domain for domain in decided.fence if domain in copies]
         for domain in wanted:
             await self._fence_one(look, domain)
-        return await self._observe(look) if wanted else view
+        view = await self._observe(look) if wanted else view
+        return count_on_confirmed(view, self._domains.confirmed)
 
     async def _confirm(self, look: "TakeoverLook", view: TakeoverView) -> TakeoverView:
         for domain in inherited_fences(view, self._domains.confirmed):
@@ -195,6 +199,11 @@ class DomainTakeovers(CsiLoop):
                 look.silence = why
                 return replace(view, fenced=(), closed=None)
             log.info("fence confirmed", extra={"domain": _name(domain)})
+        for domain in ended_fences(view, self._domains.confirmed):
+            if refused := await self._domains.confirm(domain):
+                look.note_unconfirmed(domain, refused)
+            else:
+                log.info("fence confirmed", extra={"domain": _name(domain)})
         return view
 
     async def _fence_one(self, look: "TakeoverLook", domain: DomainPath) -> None:
@@ -243,8 +252,9 @@ class DomainTakeovers(CsiLoop):
         await self._notices.tell(look.event(TakeoverReason.RELEASED, text))
         self.queue.add(LOOK)
 
-    async def _fail_stranded(self, view: TakeoverView) -> None:
-        if not find_stranded_pods(view):
+    async def _fail_stranded(self, look: "TakeoverLook", view: TakeoverView) -> None:
+        """None while their labels may still come back."""
+        if look.awaits_confirmation or not find_stranded_pods(view):
             return
         client = self.tools.client
         # In this order: a claim stays what it is to a pod, and a volume what it is to a claim.
@@ -274,12 +284,19 @@ class TakeoverLook:
     lasting: list[Emit] = field(default_factory=list)
     silence: str = ""
     """Why it is not known what is fenced."""
+    awaits_confirmation: bool = False
+    """Whether there are fences that may be confirmed, or not, by a later look."""
 
     def event(self, reason: TakeoverReason, message: str) -> Emit:
         return tell_of_map(self.takeover.map_key, self.map, reason, message)
 
     def note(self, reason: TakeoverReason, message: str) -> None:
         self.lasting.append(self.event(reason, message))
+
+    def note_unconfirmed(self, domain: DomainPath, refused: FenceNotConfirmed) -> None:
+        self.awaits_confirmation |= not refused.is_certain
+        text = f"Giveback of {_name(domain)}: no label of it comes back: {refused.why}."
+        self.note(TakeoverReason.GIVEBACK_WAITS, text)
 
     def note_labels(self, decided: ServedDomains) -> None:
         for problem in decided.problems:

@@ -35,6 +35,9 @@ class LedgerFences:
         await self._backend.fence(domain)
         self._fences.record(domain, FencePhase.FENCED)
 
+    async def confirm(self, domain: Segment, caller: LeaderEpoch | None) -> bool:  # noqa: ARG002
+        return self._fences.is_fenced(domain)
+
     async def release(self, domain: Segment, caller: LeaderEpoch | None) -> None:  # noqa: ARG002
         if domain_id(domain) not in {each.id for each in self._fences.all()}:
             return

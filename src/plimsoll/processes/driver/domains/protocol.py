@@ -59,6 +59,11 @@ class FenceKeeper(Protocol):
 
     async def fence(self, domain: Segment, caller: LeaderEpoch | None) -> None: ...
 
+    async def confirm(self, domain: Segment, caller: LeaderEpoch | None) -> bool:
+        """Whether nothing in it can write any more. If so, no earlier leader than the caller ends
+        that; if not, no fence is begun."""
+        ...
+
     async def release(self, domain: Segment, caller: LeaderEpoch | None) -> None: ...
 
 

@@ -14,7 +14,7 @@ from plimsoll.wire.csi import methods as m
 from plimsoll.wire.csi.epochs import parse_epoch
 from plimsoll.wire.csi.gen import csi_pb2 as csi, domains_pb2 as pb
 from plimsoll.wire.csi.inprocess import Handler
-from plimsoll.wire.csi.refusals import invalid_argument
+from plimsoll.wire.csi.refusals import failed_precondition, invalid_argument
 from plimsoll.wire.csi.server import answering, answering_with_metadata
 from plimsoll.wire.csi.transport import Metadata
 
@@ -30,6 +30,7 @@ class DomainService:
         return dict(
             [
                 answering_with_metadata(m.FENCE_DOMAIN, self.fence_domain),
+                answering_with_metadata(m.CONFIRM_FENCE, self.confirm_fence),
                 answering_with_metadata(m.RELEASE_DOMAIN, self.release_domain),
                 answering(m.GET_DOMAIN, self.get_domain),
                 answering(m.LIST_DOMAINS, self.list_domains),
@@ -42,6 +43,17 @@ class DomainService:
         domain, caller = self._parse(request.domain), parse_epoch(metadata)
         await self._driver.work.alone(lambda: self._keeper.fence(domain, caller), _key(domain))
         return pb.FenceDomainResponse()
+
+    async def confirm_fence(
+        self, request: pb.ConfirmFenceRequest, metadata: Metadata
+    ) -> pb.ConfirmFenceResponse:
+        domain, caller = self._parse(request.domain), parse_epoch(metadata)
+        key = _key(domain)
+        if not await self._driver.work.alone(lambda: self._keeper.confirm(domain, caller), key):
+            raise failed_precondition(
+                f"{key}: it is not fenced, or not to the end, so nothing may count on its fence"
+            )
+        return pb.ConfirmFenceResponse()
 
     async def release_domain(
         self, request: pb.ReleaseDomainRequest, metadata: Metadata

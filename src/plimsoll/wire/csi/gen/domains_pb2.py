@@ -25,7 +25,7 @@ _sym_db = _symbol_database.Default()
 from plimsoll.wire.csi.gen import csi_pb2 as plimsoll_dot_wire_dot_csi_dot_gen_dot_csi__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n#plimsoll/wire/csi/gen/domains.proto\x12\x0bplimsoll.v1\x1a\x1fplimsoll/wire/csi/gen/csi.proto\"6\n\x12\x46\x65nceDomainRequest\x12 \n\x06\x64omain\x18\x01 \x01(\x0b\x32\x10.csi.v1.Topology\"\x15\n\x13\x46\x65nceDomainResponse\"8\n\x14ReleaseDomainRequest\x12 \n\x06\x64omain\x18\x01 \x01(\x0b\x32\x10.csi.v1.Topology\"\x17\n\x15ReleaseDomainResponse\"4\n\x10GetDomainRequest\x12 \n\x06\x64omain\x18\x01 \x01(\x0b\x32\x10.csi.v1.Topology\"8\n\x11GetDomainResponse\x12#\n\x06\x64omain\x18\x01 \x01(\x0b\x32\x13.plimsoll.v1.Domain\"\x14\n\x12ListDomainsRequest\";\n\x13ListDomainsResponse\x12$\n\x07\x64omains\x18\x01 \x03(\x0b\x32\x13.plimsoll.v1.Domain\"\xec\x01\n\x06\x44omain\x12 \n\x06\x64omain\x18\x01 \x01(\x0b\x32\x10.csi.v1.Topology\x12\x0e\n\x06\x66\x65nced\x18\x02 \x01(\x08\x12&\n\x05pools\x18\x03 \x03(\x0b\x32\x17.plimsoll.v1.DomainPool\x12.\n\x07storage\x18\x04 \x01(\x0e\x32\x1d.plimsoll.v1.Domain.Condition\x12,\n\x05nodes\x18\x05 \x01(\x0e\x32\x1d.plimsoll.v1.Domain.Condition\"*\n\tCondition\x12\x0b\n\x07UNKNOWN\x10\x00\x12\x06\n\x02UP\x10\x01\x12\x08\n\x04\x44OWN\x10\x02\"J\n\nDomainPool\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0c\n\x04size\x18\x02 \x01(\x05\x12\x10\n\x08min_size\x18\x03 \x01(\x05\x12\x0e\n\x06inside\x18\x04 \x01(\x05\x32\xd1\x02\n\x07\x44omains\x12P\n\x0b\x46\x65nceDomain\x12\x1f.plimsoll.v1.FenceDomainRequest\x1a .plimsoll.v1.FenceDomainResponse\x12V\n\rReleaseDomain\x12!.plimsoll.v1.ReleaseDomainRequest\x1a\".plimsoll.v1.ReleaseDomainResponse\x12J\n\tGetDomain\x12\x1d.plimsoll.v1.GetDomainRequest\x1a\x1e.plimsoll.v1.GetDomainResponse\x12P\n\x0bListDomains\x12\x1f.plimsoll.v1.ListDomainsRequest\x1a .plimsoll.v1.ListDomainsResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n#plimsoll/wire/csi/gen/domains.proto\x12\x0bplimsoll.v1\x1a\x1fplimsoll/wire/csi/gen/csi.proto\"6\n\x12\x46\x65nceDomainRequest\x12 \n\x06\x64omain\x18\x01 \x01(\x0b\x32\x10.csi.v1.Topology\"\x15\n\x13\x46\x65nceDomainResponse\"7\n\x13\x43onfirmFenceRequest\x12 \n\x06\x64omain\x18\x01 \x01(\x0b\x32\x10.csi.v1.Topology\"\x16\n\x14\x43onfirmFenceResponse\"8\n\x14ReleaseDomainRequest\x12 \n\x06\x64omain\x18\x01 \x01(\x0b\x32\x10.csi.v1.Topology\"\x17\n\x15ReleaseDomainResponse\"4\n\x10GetDomainRequest\x12 \n\x06\x64omain\x18\x01 \x01(\x0b\x32\x10.csi.v1.Topology\"8\n\x11GetDomainResponse\x12#\n\x06\x64omain\x18\x01 \x01(\x0b\x32\x13.plimsoll.v1.Domain\"\x14\n\x12ListDomainsRequest\";\n\x13ListDomainsResponse\x12$\n\x07\x64omains\x18\x01 \x03(\x0b\x32\x13.plimsoll.v1.Domain\"\xec\x01\n\x06\x44omain\x12 \n\x06\x64omain\x18\x01 \x01(\x0b\x32\x10.csi.v1.Topology\x12\x0e\n\x06\x66\x65nced\x18\x02 \x01(\x08\x12&\n\x05pools\x18\x03 \x03(\x0b\x32\x17.plimsoll.v1.DomainPool\x12.\n\x07storage\x18\x04 \x01(\x0e\x32\x1d.plimsoll.v1.Domain.Condition\x12,\n\x05nodes\x18\x05 \x01(\x0e\x32\x1d.plimsoll.v1.Domain.Condition\"*\n\tCondition\x12\x0b\n\x07UNKNOWN\x10\x00\x12\x06\n\x02UP\x10\x01\x12\x08\n\x04\x44OWN\x10\x02\"J\n\nDomainPool\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0c\n\x04size\x18\x02 \x01(\x05\x12\x10\n\x08min_size\x18\x03 \x01(\x05\x12\x0e\n\x06inside\x18\x04 \x01(\x05\x32\xa6\x03\n\x07\x44omains\x12P\n\x0b\x46\x65nceDomain\x12\x1f.plimsoll.v1.FenceDomainRequest\x1a .plimsoll.v1.FenceDomainResponse\x12S\n\x0c\x43onfirmFence\x12 .plimsoll.v1.ConfirmFenceRequest\x1a!.plimsoll.v1.ConfirmFenceResponse\x12V\n\rReleaseDomain\x12!.plimsoll.v1.ReleaseDomainRequest\x1a\".plimsoll.v1.ReleaseDomainResponse\x12J\n\tGetDomain\x12\x1d.plimsoll.v1.GetDomainRequest\x1a\x1e.plimsoll.v1.GetDomainResponse\x12P\n\x0bListDomains\x12\x1f.plimsoll.v1.ListDomainsRequest\x1a .plimsoll.v1.ListDomainsResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -36,24 +36,28 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_FENCEDOMAINREQUEST']._serialized_end=139
   _globals['_FENCEDOMAINRESPONSE']._serialized_start=141
   _globals['_FENCEDOMAINRESPONSE']._serialized_end=162
-  _globals['_RELEASEDOMAINREQUEST']._serialized_start=164
-  _globals['_RELEASEDOMAINREQUEST']._serialized_end=220
-  _globals['_RELEASEDOMAINRESPONSE']._serialized_start=222
-  _globals['_RELEASEDOMAINRESPONSE']._serialized_end=245
-  _globals['_GETDOMAINREQUEST']._serialized_start=247
-  _globals['_GETDOMAINREQUEST']._serialized_end=299
-  _globals['_GETDOMAINRESPONSE']._serialized_start=301
-  _globals['_GETDOMAINRESPONSE']._serialized_end=357
-  _globals['_LISTDOMAINSREQUEST']._serialized_start=359
-  _globals['_LISTDOMAINSREQUEST']._serialized_end=379
-  _globals['_LISTDOMAINSRESPONSE']._serialized_start=381
-  _globals['_LISTDOMAINSRESPONSE']._serialized_end=440
-  _globals['_DOMAIN']._serialized_start=443
-  _globals['_DOMAIN']._serialized_end=679
-  _globals['_DOMAIN_CONDITION']._serialized_start=637
-  _globals['_DOMAIN_CONDITION']._serialized_end=679
-  _globals['_DOMAINPOOL']._serialized_start=681
-  _globals['_DOMAINPOOL']._serialized_end=755
-  _globals['_DOMAINS']._serialized_start=758
-  _globals['_DOMAINS']._serialized_end=1095
+  _globals['_CONFIRMFENCEREQUEST']._serialized_start=164
+  _globals['_CONFIRMFENCEREQUEST']._serialized_end=219
+  _globals['_CONFIRMFENCERESPONSE']._serialized_start=221
+  _globals['_CONFIRMFENCERESPONSE']._serialized_end=243
+  _globals['_RELEASEDOMAINREQUEST']._serialized_start=245
+  _globals['_RELEASEDOMAINREQUEST']._serialized_end=301
+  _globals['_RELEASEDOMAINRESPONSE']._serialized_start=303
+  _globals['_RELEASEDOMAINRESPONSE']._serialized_end=326
+  _globals['_GETDOMAINREQUEST']._serialized_start=328
+  _globals['_GETDOMAINREQUEST']._serialized_end=380
+  _globals['_GETDOMAINRESPONSE']._serialized_start=382
+  _globals['_GETDOMAINRESPONSE']._serialized_end=438
+  _globals['_LISTDOMAINSREQUEST']._serialized_start=440
+  _globals['_LISTDOMAINSREQUEST']._serialized_end=460
+  _globals['_LISTDOMAINSRESPONSE']._serialized_start=462
+  _globals['_LISTDOMAINSRESPONSE']._serialized_end=521
+  _globals['_DOMAIN']._serialized_start=524
+  _globals['_DOMAIN']._serialized_end=760
+  _globals['_DOMAIN_CONDITION']._serialized_start=718
+  _globals['_DOMAIN_CONDITION']._serialized_end=760
+  _globals['_DOMAINPOOL']._serialized_start=762
+  _globals['_DOMAINPOOL']._serialized_end=836
+  _globals['_DOMAINS']._serialized_start=839
+  _globals['_DOMAINS']._serialized_end=1261
 # @@protoc_insertion_point(module_scope)

@@ -18,6 +18,16 @@ class FenceDomainResponse(_message.Message):
     __slots__ = ()
     def __init__(self) -> None: ...
 
+class ConfirmFenceRequest(_message.Message):
+    __slots__ = ("domain",)
+    DOMAIN_FIELD_NUMBER: _ClassVar[int]
+    domain: _csi_pb2.Topology
+    def __init__(self, domain: _Optional[_Union[_csi_pb2.Topology, _Mapping]] = ...) -> None: ...
+
+class ConfirmFenceResponse(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
 class ReleaseDomainRequest(_message.Message):
     __slots__ = ("domain",)
     DOMAIN_FIELD_NUMBER: _ClassVar[int]

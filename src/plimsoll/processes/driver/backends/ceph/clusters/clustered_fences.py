@@ -30,6 +30,13 @@ class ClusteredFences:
     async def fence(self, domain: Mapping[str, str], caller: LeaderEpoch | None) -> None:
         await self._members.ask_every(lambda each: each.backend.fence_keeper.fence(domain, caller))
 
+    async def confirm(self, domain: Mapping[str, str], caller: LeaderEpoch | None) -> bool:
+        return all(
+            await self._members.ask_every(
+                lambda each: each.backend.fence_keeper.confirm(domain, caller)
+            )
+        )
+
     async def release(self, domain: Mapping[str, str], caller: LeaderEpoch | None) -> None:
         await self._members.ask_every(
             lambda each: each.backend.fence_keeper.release(domain, caller)

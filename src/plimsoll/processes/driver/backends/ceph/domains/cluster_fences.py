@@ -72,21 +72,29 @@ class ClusterFences:
 
     async def fence(self, domain: Mapping[str, str], caller: LeaderEpoch | None) -> None:
         with failures_of(f"domain {dict(domain)}"):
-            journals = await self._journals()
-            if not journals:
-                raise unavailable(
-                    f"domain {dict(domain)}: no journal can be written to, so it cannot be fenced"
-                )
+            journals = await self._writable_journals(domain)
             if await self._is_confirmed(journals, domain, caller):
                 return
             await self._write(journals, domain, FenceState.BEGUN, caller)
             await self._end_writers(journals, domain)
             await self._write(journals, domain, FenceState.COMPLETE, caller)
 
+    async def confirm(self, domain: Mapping[str, str], caller: LeaderEpoch | None) -> bool:
+        with failures_of(f"domain {dict(domain)}"):
+            return await self._is_confirmed(await self._writable_journals(domain), domain, caller)
+
     async def release(self, domain: Mapping[str, str], caller: LeaderEpoch | None) -> None:
         with failures_of(f"domain {dict(domain)}"):
             for journal in await self._journals():
                 await self._led(remove_fence(journal, domain, _leader(caller)))
+
+    async def _writable_journals(self, domain: Mapping[str, str]) -> Sequence[CephJournal]:
+        """Raises CsiStatusError if there is none."""
+        if found := await self._journals():
+            return found
+        raise unavailable(
+            f"domain {dict(domain)}: no journal can be written to, and fences are kept there"
+        )
 
     async def _is_confirmed(
         self,
@@ -96,7 +104,7 @@ class ClusterFences:
     ) -> bool:
         leader = _leader(caller)
         found = [await self._led(confirm_fence(journal, domain, leader)) for journal in journals]
-        return bool(found) and all(found)
+        return all(found)
 
     async def _write(
         self,
