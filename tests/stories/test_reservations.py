@@ -430,6 +430,32 @@ async def test_a_choice_of_another_scheduler_that_nothing_comes_of_is_not_kept_f
         assert await node_of(scene.cluster, "web") == "node-a"
 
 
+async def start_copy(scene: Scene, name: str, size: str) -> None:
+    """A pod with a copy of a claim that is gone: the provisioner refuses before it asks the
+    driver, and leaves the node."""
+    copy = a_claim(name, size=size, class_name="fast")
+    source = {"kind": "PersistentVolumeClaim", "name": "gone"}
+    await scene.cluster.create(copy | {"spec": copy["spec"] | {"dataSource": source}})
+    await scene.cluster.create(a_pod(name, claims=[name]))
+
+
+async def test_pods_whose_volumes_never_come_do_not_keep_a_pool_by_turns() -> None:
+    async with our_world("10Gi") as (scene, _, provisioner):
+        await start_copy(scene, "first", "6Gi")
+        await scene.cluster.wait(UNBEGUN / 2)
+        await start_copy(scene, "second", "4Gi")
+        await scene.cluster.wait(MOMENT)
+        await scene.start("web", "7Gi")
+        await scene.cluster.wait(MOMENT)
+        assert "CapacityReserved" in await scene.why("web")
+        # The first has its next turn before the time of the second has ended.
+        await scene.cluster.wait(UNBEGUN)
+        assert await scene.selected("first") == "node-a"
+        await scene.cluster.wait(A_WHILE)
+        assert await node_of(scene.cluster, "web") == "node-a"
+        assert refused(provisioner) == 0
+
+
 async def test_claims_that_no_live_pod_uses_block_nothing() -> None:
     async with our_world("10Gi") as (scene, storage, _):
         for number in range(20):

@@ -2,6 +2,8 @@
 
 from datetime import UTC, datetime, timedelta
 
+import pytest
+
 from plimsoll.api.meta import ObjectKey
 from plimsoll.decide.scheduling.reservations.deadlines import (
     UNBEGUN,
@@ -45,6 +47,66 @@ def test_a_claim_that_begins_anew_waits_anew() -> None:
     deadlines.begin(DATA)
     deadlines.advance(NOON + UNBEGUN)
     assert not deadlines.is_over(DATA)
+
+
+def test_what_was_paused_lasts_as_long_as_was_left_of_it() -> None:
+    deadlines = ReservationDeadlines()
+    deadlines.begin(DATA)
+    deadlines.advance(NOON)
+    deadlines.advance(NOON + MOMENT)
+    deadlines.pause(DATA)
+    later = NOON + timedelta(hours=1)
+    deadlines.advance(later)
+    assert not deadlines.is_over(DATA)
+    deadlines.begin(DATA)
+    deadlines.advance(later)
+    deadlines.advance(later + UNBEGUN - 2 * MOMENT)
+    assert not deadlines.is_over(DATA)
+    assert deadlines.advance(later + UNBEGUN - MOMENT) == [CLAIM]
+    assert deadlines.is_over(DATA)
+
+
+def test_what_has_ended_and_was_paused_does_not_go_on() -> None:
+    deadlines = ReservationDeadlines()
+    deadlines.begin(DATA)
+    deadlines.advance(NOON)
+    deadlines.advance(NOON + UNBEGUN)
+    deadlines.pause(DATA)
+    deadlines.begin(DATA)
+    assert deadlines.is_over(DATA)
+
+
+@pytest.mark.parametrize(
+    ("passed", "left"),
+    [
+        pytest.param(MOMENT, UNBEGUN - MOMENT, id="most-is-left"),
+        pytest.param(UNBEGUN - MOMENT, UNDECIDED, id="less-is-left"),
+        pytest.param(UNBEGUN, UNDECIDED, id="nothing-is-left"),
+    ],
+)
+def test_what_is_allowed_more_lasts_so_long_at_least(passed: timedelta, left: timedelta) -> None:
+    deadlines = ReservationDeadlines()
+    deadlines.begin(DATA)
+    deadlines.advance(NOON)
+    now = NOON + passed
+    deadlines.advance(now)
+    deadlines.allow(DATA, UNDECIDED)
+    assert not deadlines.is_over(DATA)
+    deadlines.begin(DATA)
+    deadlines.advance(now)
+    deadlines.advance(now + left - MOMENT)
+    assert not deadlines.is_over(DATA)
+    deadlines.advance(now + left)
+    assert deadlines.is_over(DATA)
+
+
+def test_what_is_new_is_allowed_no_less_than_any_other() -> None:
+    deadlines = ReservationDeadlines()
+    deadlines.advance(NOON)
+    deadlines.allow(DATA, UNDECIDED)
+    deadlines.begin(DATA)
+    deadlines.advance(NOON)
+    assert deadlines.next_end == NOON + UNBEGUN
 
 
 def test_what_was_not_decided_ends_early_and_not_later_by_being_refused_again() -> None:

@@ -645,6 +645,164 @@ def test_what_this_scheduler_decides_reserves_though_another_writer_has_used_up_
     assert seen.is_placed()
 
 
+# Decisions of this scheduler that nothing comes of
+
+
+def test_later_decisions_reserve_for_a_short_time_where_no_provisioner_ever_begins() -> None:
+    seen = Watched(capacity(10), OTHER)
+    seen.decide(USER)
+    seen.kernel.advance(NOON)
+    assert not seen.is_placed()
+    assert seen.kernel.advance(NOON + UNBEGUN) == {"fast"}
+    assert seen.is_placed()
+    now = NOON + UNBEGUN
+    for _ in range(2):
+        seen.decide(USER)
+        assert not seen.is_placed()
+        seen.kernel.advance(now)
+        # A provisioner that runs has begun by then.
+        assert not seen.kernel.advance(now + UNDECIDED - MOMENT)
+        assert not seen.is_placed()
+        now += UNDECIDED
+        assert seen.kernel.advance(now) == {"fast"}
+        assert seen.is_placed()
+
+
+@pytest.mark.parametrize(
+    "between",
+    [
+        pytest.param([], id="at-once"),
+        pytest.param([BARE], id="the-node-is-taken-off"),
+        pytest.param([chosen("elsewhere"), OTHER], id="another-writer-selects-another-node"),
+    ],
+)
+def test_decisions_again_and_again_reserve_no_longer_than_one(between: list[ApiObject]) -> None:
+    """But for the moment that each has at least, and the one after its node was taken off."""
+    seen = Watched(capacity(10), OTHER)
+    half, now = UNBEGUN / 2, NOON
+    for _ in range(2):
+        seen.decide(USER)
+        seen.kernel.advance(now)
+        assert not seen.is_placed()
+        now += half
+        seen.kernel.advance(now)
+        seen.put(*between)
+        seen.put(OTHER)
+    seen.decide(USER)
+    seen.kernel.advance(now)
+    assert not seen.is_placed()
+    seen.kernel.advance(now + UNDECIDED)
+    assert seen.is_placed()
+
+
+def test_attempts_that_are_refused_again_and_again_give_a_claim_no_more_time() -> None:
+    """The provisioner calls, and the driver says each time that it will never work."""
+    seen = Watched(capacity(10), OTHER)
+    seen.decide(USER)
+    half, now = UNBEGUN / 2, NOON
+    begun = an_intent(OTHER, IntentState.CALLING)
+    for _ in range(2):
+        seen.kernel.advance(now)
+        assert not seen.is_placed()
+        now += half
+        seen.kernel.advance(now)
+        seen.put(begun)
+        assert not seen.is_placed()
+        seen.columns.remove(begun)
+    assert seen.is_placed()
+    seen.put(begun)
+    assert not seen.is_placed(), "there may be a volume"
+
+
+def test_the_time_in_which_an_intent_told_of_a_claim_is_not_counted() -> None:
+    seen = Watched(capacity(10), OTHER)
+    seen.decide(USER)
+    seen.kernel.advance(NOON)
+    begun = an_intent(OTHER, IntentState.CALLING)
+    seen.put(begun)
+    now = NOON + 10 * UNBEGUN
+    seen.kernel.advance(now)
+    seen.columns.remove(begun)
+    seen.put(BARE, OTHER)
+    seen.decide(USER)
+    seen.kernel.advance(now)
+    assert not seen.kernel.advance(now + UNBEGUN - MOMENT)
+    assert not seen.is_placed()
+    assert seen.kernel.advance(now + UNBEGUN)
+    assert seen.is_placed()
+
+
+@pytest.mark.parametrize(
+    "meanwhile",
+    [
+        # A provisioner that stores no intents does so when its driver refuses.
+        pytest.param(BARE, id="its-node-is-taken-off"),
+        pytest.param(chosen("elsewhere"), id="another-writer-selects-another-node"),
+    ],
+)
+def test_the_time_in_which_a_decision_does_not_stand_is_not_counted(
+    meanwhile: PersistentVolumeClaim,
+) -> None:
+    seen = Watched(capacity(10), OTHER)
+    seen.decide(USER)
+    seen.kernel.advance(NOON)
+    seen.put(USER, meanwhile)
+    seen.kernel.advance(NOON)
+    now = NOON + 10 * UNBEGUN
+    seen.kernel.advance(now)
+    assert seen.is_placed()
+    seen.put(OTHER)
+    seen.decide(USER)
+    seen.kernel.advance(now)
+    assert not seen.kernel.advance(now + UNBEGUN - MOMENT)
+    assert not seen.is_placed()
+
+
+@pytest.mark.parametrize("is_seen_to_go", [False, True], ids=["not-seen-to-go", "seen-to-go"])
+def test_a_claim_that_is_made_anew_is_decided_on_as_any_other(*, is_seen_to_go: bool) -> None:
+    seen = Watched(capacity(10), OTHER)
+    seen.decide(USER)
+    seen.kernel.advance(NOON)
+    seen.kernel.advance(NOON + UNBEGUN)
+    if is_seen_to_go:
+        seen.columns.remove(OTHER)
+    seen.put(msgspec.structs.replace(OTHER, metadata=replaced_uid(OTHER)))
+    seen.decide(USER)
+    seen.kernel.advance(NOON + UNBEGUN)
+    assert not seen.kernel.advance(NOON + 2 * UNBEGUN - MOMENT)
+    assert not seen.is_placed()
+
+
+def test_a_claim_whose_volume_is_gone_again_is_decided_on_as_any_other() -> None:
+    seen = Watched(capacity(10), OTHER)
+    seen.decide(USER)
+    seen.kernel.advance(NOON)
+    seen.kernel.advance(NOON + UNBEGUN)
+    volume = recorded(OTHER, gib=6, counter=1)
+    seen.put(volume)
+    seen.columns.remove(volume)
+    seen.decide(USER)
+    seen.kernel.advance(NOON + UNBEGUN)
+    seen.kernel.advance(NOON + 2 * UNBEGUN - MOMENT)
+    assert not seen.is_placed()
+
+
+def test_columns_that_are_made_anew_know_how_much_time_a_claim_has_had() -> None:
+    seen = Watched(capacity(10), OTHER)
+    seen.decide(USER)
+    seen.kernel.advance(NOON)
+    seen.kernel.advance(NOON + UNBEGUN)
+    claim = a_claim("data", gib=5, class_name="fast")
+    anew = Columns.of([*WORLD, claim, capacity(10), USER, OTHER])
+    anew.take_over(seen.columns)
+    kernel = Kernel(anew)
+    anew.reservations.decide_pod(USER.key)
+    kernel.advance(NOON + UNBEGUN)
+    assert not isinstance(kernel.decide(WEB), Placement)
+    kernel.advance(NOON + UNBEGUN + UNDECIDED)
+    assert isinstance(kernel.decide(WEB), Placement)
+
+
 def test_a_claim_that_is_made_anew_reserves_as_any_other() -> None:
     seen = Watched(capacity(10), OTHER, USER)
     seen.kernel.advance(NOON)

@@ -5,6 +5,9 @@ Three kinds have a deadline. A node is selected and no provisioner has stored an
 provisioner may never begin. A volume is recorded and its publisher writes no tokens: no report
 tells whether it counts the volume in. An attempt is left to an administrator: no token tells of its
 volume. Time is told, never read, and runs from the first time that is told after the wait began.
+
+A wait may be paused. What is left of its time is kept, and not a new time begun, when it goes on: a
+claim that is decided on again and again, and that nothing comes of, would reserve for ever.
 """
 
 from datetime import datetime, timedelta
@@ -14,10 +17,10 @@ from typing import NamedTuple
 from plimsoll.api.meta import ObjectKey
 
 UNBEGUN = timedelta(minutes=10)
-"""After the decision, without an intent: as long as a scheduler waits for volumes."""
+"""Of a claim without an intent, in its whole life: as long as a scheduler waits for volumes."""
 UNDECIDED = timedelta(seconds=30)
-"""After the scheduler found no node for the pod, without an intent: a provisioner that runs has
-begun by then."""
+"""After a decision at least, and at most after the scheduler found no node for the pod, without an
+intent: a provisioner that runs has begun by then."""
 UNORDERED = timedelta(minutes=2)
 """After the volume was recorded, or was left to an administrator, without tokens: two polls of
 csi-provisioner."""
@@ -39,21 +42,45 @@ class ReservationDeadlines:
         self._ends: dict[ReservationWait, datetime] = {}
         self._latest: dict[ReservationWait, datetime] = {}
         """Of those that were shortened, when they would have ended."""
+        self._left: dict[ReservationWait, timedelta] = {}
+        """Of those that were paused, how long they last when they go on."""
         self._new: dict[ReservationWait, timedelta] = {}
         """Those that began since time was last told, and how long they last."""
         self._timers: list[tuple[datetime, ObjectKey]] = []
         """A heap, by claim. One that is not needed any more costs a look."""
 
     def begin(self, wait: ReservationWait, lasting: timedelta = UNBEGUN) -> None:
-        """Harmless if it has begun already."""
+        """Harmless if it has begun already. One that was paused goes on."""
         if wait not in self._ends:
-            self._new.setdefault(wait, lasting)
+            self._new.setdefault(wait, self._left.get(wait, lasting))
 
     def forget(self, wait: ReservationWait) -> None:
         """It has ended, or begins anew."""
         self._ends.pop(wait, None)
         self._latest.pop(wait, None)
+        self._left.pop(wait, None)
         self._new.pop(wait, None)
+
+    def pause(self, wait: ReservationWait) -> None:
+        """Its time does not run until it begins again. If none is left it is over, and stays so."""
+        self._new.pop(wait, None)
+        end = self._latest.pop(wait, self._ends.get(wait))
+        if end is None or self.now is None:
+            return
+        if self.is_past(end):
+            self._ends[wait] = end
+        else:
+            del self._ends[wait]
+            self._left[wait] = end - self.now
+
+    def allow(self, wait: ReservationWait, least: timedelta) -> None:
+        """Pause it, and let it last so long at least when it goes on."""
+        self.pause(wait)
+        if self.is_over(wait):
+            del self._ends[wait]
+            self._left[wait] = least
+        elif wait in self._left:
+            self._left[wait] = max(least, self._left[wait])
 
     def shorten(self, wait: ReservationWait) -> None:
         """The scheduler has found no node for the pods of the claim, or they are gone."""
@@ -107,5 +134,6 @@ class ReservationDeadlines:
     def fork(self) -> "ReservationDeadlines":
         twin = ReservationDeadlines()
         twin.now, twin._ends, twin._new = self.now, self._ends.copy(), self._new.copy()
-        twin._latest, twin._timers = self._latest.copy(), self._timers.copy()
+        twin._latest, twin._left = self._latest.copy(), self._left.copy()
+        twin._timers = self._timers.copy()
         return twin

@@ -7,7 +7,8 @@ intents of the provisioner, the volume with its token; so a scheduler that start
 nothing of that.
 
 What this scheduler has selected itself reserves for a limited time if no provisioner begins, and a
-little longer than the pod lives: provisioners act upon it without looking at pods.
+little longer than the pod lives: provisioners act upon it without looking at pods. If it selects
+again and again, and no provisioner ever begins, the later decisions reserve for a short time each.
 
 Tenants can write a selected node too. What another writer has selected, be it the scheduler before
 this one, reserves only while a live pod uses the claim that is not gated, for a limited time in the
@@ -122,8 +123,8 @@ class ReservationIndex:
             self._take_off(key)
 
     def remove_claim(self, key: ObjectKey) -> None:
-        self.selections.forget_other(key)
         self._take_off(key)
+        self.selections.forget_claim(key)
 
     def _take_off(self, key: ObjectKey) -> None:
         """No node is selected for it."""
@@ -198,7 +199,7 @@ class ReservationIndex:
         """Work out what is reserved for the claim."""
         is_known = key in self._claims or key in self._found or key in self.selections.dismissed
         if not is_known and not self.attempts.of(key):
-            self.deadlines.forget(ReservationWait(key))
+            self.deadlines.pause(ReservationWait(key))
             return
         records = self._read(key)
         claim = records.selected
@@ -208,7 +209,7 @@ class ReservationIndex:
             self.selections.begin(key, attempt.node)
         waits = claim is not None and self._may_be_begun(key) and not records.is_begun
         if not waits:
-            self.deadlines.forget(ReservationWait(key))
+            self.deadlines.pause(ReservationWait(key))
         elif claim is not None and key not in self.selections.decided:
             self.selections.note_other(claim)
         found = self._reservations(key, records)

@@ -1,7 +1,9 @@
 """Which scheduler has selected the nodes of claims: this one, or another writer.
 
-What this one has decided reserves for a while though no pod is there any more. What another writer
-has selected has one deadline in the whole life of the claim, however often they select.
+What this one has decided reserves for a while though no pod is there any more. The time in which no
+intent tells of a claim is limited for its whole life. After that each decision reserves for so long
+as a provisioner that runs needs to begin. What another writer has selected has one deadline in the
+whole life of the claim, however often they select.
 
 A node that this scheduler has selected may be taken off by another writer before an intent is seen:
 the provisioner may have begun all the same, and the watch of intents may be behind. Such a decision
@@ -27,6 +29,8 @@ class Selections:
         self.decided: dict[ObjectKey, Selection] = {}
         """By claim, the selection with which this scheduler placed a pod, until the volume is
         recorded."""
+        self._ours: dict[ObjectKey, str] = {}
+        """By claim that a node was selected for by this scheduler, its uid."""
         self._others: dict[ObjectKey, str] = {}
         """By claim that a node was selected for by another writer, its uid."""
         self._begun: set[ObjectKey] = set()
@@ -35,7 +39,10 @@ class Selections:
         """Claims as they were with the node that was taken off."""
 
     def decide(self, claim: PersistentVolumeClaim) -> None:
-        self.deadlines.forget(ReservationWait(claim.key))
+        if self._ours.get(claim.key) != claim.uid:
+            self.deadlines.forget(ReservationWait(claim.key))
+            self._ours[claim.key] = claim.uid
+        self.deadlines.allow(ReservationWait(claim.key), UNDECIDED)
         if self.decided.get(claim.key) != selection_of(claim):
             self._begun.discard(claim.key)
         self.decided[claim.key] = selection_of(claim)
@@ -59,9 +66,8 @@ class Selections:
 
     def record(self, claim: ObjectKey) -> None:
         """Its volume is there."""
-        self.decided.pop(claim, None)
-        self._begun.discard(claim)
-        self.forget_other(claim)
+        self.forget_decided(claim)
+        self.forget_claim(claim)
         self.forget_dismissed(claim)
 
     def note_other(self, claim: PersistentVolumeClaim) -> None:
@@ -71,7 +77,13 @@ class Selections:
     def forget_decided(self, claim: ObjectKey) -> None:
         self.decided.pop(claim, None)
         self._begun.discard(claim)
-        self.deadlines.forget(ReservationWait(claim))
+        self.deadlines.pause(ReservationWait(claim))
+
+    def forget_claim(self, claim: ObjectKey) -> None:
+        """It is gone, or has its volume."""
+        if self._ours.pop(claim, None) is not None:
+            self.deadlines.forget(ReservationWait(claim))
+        self.forget_other(claim)
 
     def forget_other(self, claim: ObjectKey) -> None:
         if (uid := self._others.pop(claim, None)) is not None:
@@ -90,7 +102,8 @@ class Selections:
     def fork(self) -> "Selections":
         twin = Selections()
         twin.deadlines = self.deadlines.fork()
-        twin.decided, twin._others = self.decided.copy(), self._others.copy()
+        twin.decided, twin._ours = self.decided.copy(), self._ours.copy()
+        twin._others = self._others.copy()
         twin._begun, twin.dismissed = self._begun.copy(), self.dismissed.copy()
         return twin
 
