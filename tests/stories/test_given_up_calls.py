@@ -12,8 +12,9 @@ import pytest
 from plimsoll.decide.provisioning.intents import Intent
 from plimsoll.processes.driver.backends.pools.faults import Fail, FaultyCall, Hang, When
 from plimsoll.simulator.stories.schedulers import node_of, volume_of
-from plimsoll.simulator.stories.sidecars import RunningProvisioner, a_provisioner
+from plimsoll.simulator.stories.sidecars import ZONE, RunningProvisioner, a_provisioner
 from plimsoll.wire.csi import methods
+from plimsoll.wire.csi.gen import csi_pb2 as csi
 from tests.stories import test_groups as groups
 from tests.stories.test_groups import FREE, OTHER, SETTINGS
 from tests.stories.test_holds import ENOUGH, STRICT, Scene, a_scene
@@ -24,6 +25,7 @@ NO_DELETION = Hang(call=FaultyCall.DELETE, when=When.BEFORE, times=10_000)
 NAME_TAKEN = Fail(
     call=FaultyCall.CREATE, pool="pool-a", when=When.BEFORE, code="ALREADY_EXISTS", times=10_000
 )
+UNDER_WAY = msgspec.structs.replace(NAME_TAKEN, code="ABORTED")
 FAILED_DELETION = Fail(call=FaultyCall.DELETE, when=When.BEFORE, code="INTERNAL", times=10_000)
 
 
@@ -194,6 +196,79 @@ async def test_what_was_given_up_and_is_stuck_is_asked_for_until_the_name_is_fre
             await scene.cluster.wait(timedelta(minutes=6))
             assert by_number(await scene.intents()) == [(1, "Made")]
             assert scene.storage.pools_used == [("pool-b",)]
+
+
+async def make_elsewhere(scene: Scene) -> str:
+    """csi-provisioner has asked for the volume on node-b before ours was asked for node-a, and has
+    ended since. Returns the name of the volume."""
+    request = csi.CreateVolumeRequest()
+    request.CopyFrom(scene.storage.created[0])
+    for place in (
+        *request.accessibility_requirements.requisite,
+        *request.accessibility_requirements.preferred,
+    ):
+        place.segments[ZONE] = "b"
+    await scene.storage.client.call(methods.CREATE_VOLUME, request)
+    assert scene.storage.pools_used == [("pool-b",)]
+    return request.name
+
+
+async def test_what_another_program_had_made_elsewhere_is_found_and_given_back() -> None:
+    async with a_scene() as scene, a_provisioner(scene.cluster, scene.storage, STRICT):
+        scene.storage.set_faults(UNDER_WAY)
+        await scene.annotate(node="node-a", hold="pod/0/make")
+        name = await make_elsewhere(scene)
+        await scene.annotate(hold="pod/0/undo")
+        await scene.annotate(node="node-a", hold="pod/1/make")
+        scene.storage.set_faults()
+        await scene.cluster.wait(timedelta(minutes=6))
+        assert by_number(await scene.intents()) == [(1, "Made")]
+        assert scene.storage.names == [f"{name}-1"]
+        assert scene.storage.pools_used == [("pool-a",)]
+
+
+async def test_what_another_program_had_made_elsewhere_goes_with_its_claim() -> None:
+    async with a_scene() as scene, a_provisioner(scene.cluster, scene.storage, STRICT):
+        scene.storage.set_faults(UNDER_WAY)
+        await scene.annotate(node="node-a")
+        await make_elsewhere(scene)
+        await scene.cluster.delete("PersistentVolumeClaim", "data")
+        scene.storage.set_faults()
+        await scene.cluster.wait(timedelta(minutes=6))
+        assert await scene.intents() == []
+        assert scene.storage.names == []
+
+
+async def test_what_another_program_had_made_elsewhere_is_kept_if_a_pod_may_have_used_it() -> None:
+    """It may have led since, and the driver cannot tell."""
+    async with a_scene() as scene:
+        scene.storage.unknown_calls = frozenset({methods.DELETE_NEVER_PUBLISHED.name})
+        async with a_provisioner(scene.cluster, scene.storage, STRICT):
+            scene.storage.set_faults(UNDER_WAY)
+            await scene.annotate(node="node-a", hold="pod/0/make")
+            await make_elsewhere(scene)
+        kept = scene.storage.ids
+        scene.storage.set_faults()
+        async with a_provisioner(scene.cluster, scene.storage, STRICT, seed=2):
+            await scene.annotate(hold="pod/0/undo")
+            await scene.cluster.wait(timedelta(minutes=6))
+            assert by_number(await scene.intents()) == [(0, "Suspect")]
+            assert scene.storage.ids == kept
+
+
+async def test_a_search_that_is_refused_does_not_end_what_is_stuck() -> None:
+    """The driver has said that there is a volume; that it cannot be asked for without a place says
+    nothing of that."""
+    async with a_scene() as scene, a_provisioner(scene.cluster, scene.storage, STRICT):
+        scene.storage.set_faults(UNDER_WAY)
+        await scene.annotate(node="node-a", hold="pod/0/make")
+        await make_elsewhere(scene)
+        scene.storage.needs_place = True
+        await scene.annotate(hold="pod/0/undo")
+        scene.storage.set_faults()
+        await scene.cluster.wait(timedelta(minutes=6))
+        assert by_number(await scene.intents()) == [(0, "Stuck")]
+        assert len(scene.storage.ids) == 1
 
 
 async def test_cut_off_after_any_write_one_volume_is_left_and_no_name_used_twice() -> None:

@@ -34,6 +34,7 @@ from plimsoll.decide.claims.reasons import BindingReason
 from plimsoll.decide.claims.writes import warning
 from plimsoll.decide.plan import NOTHING, Plan
 from plimsoll.decide.provisioning.calls import (
+    CallFailed,
     Code,
     ContentSource,
     CreatedVolume,
@@ -65,6 +66,8 @@ DRIVER = "plimsoll.dev/driver"
 CONTENT = "plimsoll.dev/intent"
 """The annotation that holds one."""
 HASH_DIGITS = 8
+REQUIREMENTS = "accessibilityRequirements"
+"""In a request: from where the volume has to be reachable."""
 LONGEST_NAME = 253
 """Of an object. Requests depend on annotations only for names: of nodes, drivers and secrets."""
 
@@ -344,8 +347,18 @@ def bounded(intent: Intent) -> Intent:
     volume of this name is looked for wherever it is."""
     if len(pack(intent)) <= MOST_BYTES:
         return intent
-    kept = {k: v for k, v in intent.request.items() if k != "accessibilityRequirements"}
-    return msgspec.structs.replace(intent, request=kept)
+    return msgspec.structs.replace(intent, request=anywhere(intent.request))
+
+
+def anywhere(request: Document) -> Document:
+    """The same, for a volume of this name wherever it is."""
+    return {key: value for key, value in request.items() if key != REQUIREMENTS}
+
+
+def is_elsewhere(intent: Intent, outcome: CreateOutcome) -> bool:
+    """Whether another program may have had the volume made for another node, and then ended."""
+    is_taken = isinstance(outcome, CallFailed) and outcome.code is Code.ALREADY_EXISTS
+    return is_taken and REQUIREMENTS in intent.request
 
 
 def after_repeated(

@@ -13,13 +13,14 @@ from plimsoll.decide.capacity.tokens import CapacityToken
 from plimsoll.decide.provisioning.calls import (
     CallFailed,
     Code,
+    CreatedVolume,
     CreateOutcome,
     CreateVolumeCall,
     Deleted,
     DeleteOutcome,
     DeleteVolumeCall,
 )
-from plimsoll.decide.provisioning.intents import left_alone
+from plimsoll.decide.provisioning.intents import Intent, anywhere, is_elsewhere, left_alone
 from plimsoll.decide.provisioning.recorded import OtherLeaders, find_doubt
 from plimsoll.decide.provisioning.settings import ProvisionerSettings
 from plimsoll.decide.provisioning.steps import CleanUp, Ignore
@@ -134,6 +135,17 @@ class Sidecar:
     ) -> CreateOutcome:
         """The same call again, as an intent has it."""
         return await self._create(messages.recorded_request(recorded, secrets), selected_node)
+
+    async def ask_again(self, intent: Intent, secrets: Mapping[str, str]) -> CreateOutcome:
+        """What there is of a volume that is not wanted any more. If the driver has it elsewhere, it
+        is looked for wherever it is, so that it can be deleted. A search that does not find it
+        tells nothing: the first answer stays."""
+        node = intent.selected_node
+        outcome = await self.repeat(intent.request, secrets, selected_node=node)
+        if not is_elsewhere(intent, outcome):
+            return outcome
+        found = await self.repeat(anywhere(intent.request), secrets, selected_node=node)
+        return found if isinstance(found, CreatedVolume) else outcome
 
     async def _create(self, request: csi.CreateVolumeRequest, selected_node: str) -> CreateOutcome:
         metadata = self._binding_metadata(selected_node)

@@ -13,6 +13,8 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, cast
 
+from grpc import StatusCode
+
 from plimsoll.api.registry import Document
 from plimsoll.apiserver.inprocess import InProcessTransport
 from plimsoll.decide.provisioning.intents import PROVISIONER
@@ -46,6 +48,7 @@ from plimsoll.simulator.stories.story_process import (
 )
 from plimsoll.wire.csi import methods
 from plimsoll.wire.csi.client import CsiClient
+from plimsoll.wire.csi.errors import CsiStatusError
 from plimsoll.wire.csi.gen import csi_pb2 as csi
 from plimsoll.wire.csi.inprocess import Handler, InProcessCsi
 from plimsoll.wire.csi.transport import Metadata
@@ -89,6 +92,8 @@ class StoryStorage:
     """After a volume was made or deleted, before the caller has the answer."""
     unknown_calls: frozenset[str] = frozenset()
     """That the driver does not have, as drivers of other vendors."""
+    needs_place: bool = False
+    """It makes no volume if it is not told from where it has to be reachable."""
 
     @property
     def names(self) -> list[str]:
@@ -140,6 +145,8 @@ class StoryStorage:
             if method == methods.CREATE_VOLUME.name:
                 self.created.append(csi.CreateVolumeRequest.FromString(request))
                 self.created_with.append(metadata)
+                if self.needs_place and not self.created[-1].HasField("accessibility_requirements"):
+                    raise CsiStatusError(StatusCode.INVALID_ARGUMENT, "no topology is required")
             before = self.names
             try:
                 return await handler(request, metadata)

@@ -102,9 +102,7 @@ class BegunCalls:
             secrets = await self._sidecar.read_secret(intent.secret_reference)
         except SecretUnreadableError as error:
             return after_unread_intent(intent, str(error))
-        outcome = await self._sidecar.repeat(
-            intent.request, secrets, selected_node=intent.selected_node
-        )
+        outcome = await self._sidecar.ask_again(intent, secrets)
         if isinstance(outcome, CallFailed) and outcome.code in LEAVES_NOTHING:
             await self._intents.refused(intent.uid)
         if isinstance(outcome, CallFailed) and outcome.code is Code.ALREADY_EXISTS:

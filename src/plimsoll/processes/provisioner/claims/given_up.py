@@ -79,9 +79,7 @@ class GivenUpCalls(Loop):
             secrets = await self._sidecar.read_secret(intent.secret_reference)
         except SecretUnreadableError as error:
             return after_unread_intent(intent, str(error))
-        outcome = await self._sidecar.repeat(
-            intent.request, secrets, selected_node=intent.selected_node
-        )
+        outcome = await self._sidecar.ask_again(intent, secrets)
         is_taken = isinstance(outcome, CallFailed) and outcome.code is Code.ALREADY_EXISTS
         if is_taken and intent.state is not IntentState.STUCK:
             await self._intents.enter_given_up(intent.name, IntentState.STUCK)
