@@ -30,6 +30,7 @@ from plimsoll.decide.provisioning import outcomes
 from plimsoll.decide.scheduling.columns import attachments
 from plimsoll.decide.scheduling.columns.attachables import volume_limits
 from plimsoll.decide.scheduling.refusals import Refusals
+from plimsoll.decide.scheduling.reservations.deadlines import ReservationDeadlines
 from plimsoll.decide.scheduling.rules.volume_binding import bound_claims
 from plimsoll.enact import enactor
 from plimsoll.enact.lease_store import KubeLeaseStore
@@ -188,6 +189,12 @@ def count_one_volume_too_many() -> None:
     _plant(attachments, "volume_limits", more)
 
 
+def reserve_anew_with_each_decision() -> None:
+    """A claim that no provisioner acts upon reserves as long after each decision on it."""
+    _plant(ReservationDeadlines, "pause", ReservationDeadlines.forget)
+    _plant(ReservationDeadlines, "allow", lambda self, wait, _least: self.forget(wait))
+
+
 def advertise_before_the_fence() -> None:
     """Nodes of other zones serve a lost zone while its own nodes can still write.
 
@@ -248,6 +255,7 @@ PLANTS = (
     Plant(release_claims_in_use, 1, Invariant.CLAIMS_IN_USE),
     Plant(ignore_the_reach_of_volumes, 1, Invariant.EVERYTHING_RUNS),
     Plant(count_one_volume_too_many, 12, Invariant.EVERYTHING_RUNS),
+    Plant(reserve_anew_with_each_decision, 82986, Invariant.EVERYTHING_RUNS),
     Plant(advertise_before_the_fence, 7, Invariant.FENCED_FIRST),
     Plant(release_at_once, 7, Invariant.FENCED_FIRST),
     Plant(leave_fenced_nodes_alone, 7, Invariant.FENCED_NODES_READ),
@@ -262,6 +270,7 @@ PLANTS = (
     Plant(rollback_plants.take_earlier_answers, 20, Invariant.ONLY_FORWARD),
     Plant(rollback_plants.go_back_behind_the_commit_point, 27, Invariant.ONLY_FORWARD),
     Plant(rollback_plants.look_for_no_handles, 24, Invariant.NO_LOSSES),
+    Plant(rollback_plants.look_nowhere_else, 83281, Invariant.NO_LEAKS),
     Plant(rollback_plants.report_with_the_newest_token, 51, Invariant.NEVER_ASKED_FOR_MORE),
     Plant(rollback_plants.set_the_mark_again, 165, Invariant.NO_USED_DATA_ROLLED_BACK),
     Plant(rollback_plants.repair_claims_that_are_held, 72, Invariant.HOLDS_ARE_THE_SCHEDULERS),
