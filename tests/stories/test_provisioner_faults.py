@@ -195,3 +195,33 @@ async def test_what_the_driver_calls_senseless_is_put_off_until_the_class_is_ano
         await cluster.create(a_class(waits=False))
         await cluster.settle()
         assert await volume_of(cluster, "data")
+
+
+class OneList:
+    """A rule: claims are listed once, and what becomes of them is not told."""
+
+    def __init__(self) -> None:
+        self.listed = 0
+
+    def __call__(self, request: Request) -> int:
+        if asked(request) == ("watch", "persistentvolumeclaims"):
+            return 503
+        if asked(request) != ("list", "persistentvolumeclaims"):
+            return 0
+        self.listed += 1
+        return 503 if self.listed > 1 else 0
+
+
+async def test_a_claim_whose_end_is_not_seen_yet_gets_no_second_volume() -> None:
+    """The provisioner has seen the claim when it was new, and its volume go away."""
+    async with a_world() as (cluster, storage):
+        await cluster.create(a_class(waits=False), claim())
+        await cluster.settle()
+        async with a_provisioner(cluster, storage, rule=OneList()):
+            await cluster.settle()
+            assert await volume_of(cluster, "data")
+            await cluster.delete("PersistentVolumeClaim", "data")
+            await cluster.wait(timedelta(minutes=1))
+            assert await cluster.all("PersistentVolume") == []
+            assert storage.names == []
+            assert storage.count("CreateVolume") == 1

@@ -60,21 +60,26 @@ class ProvisioningAttempts:
             secrets = await self._sidecar.read_secret(prepare.attempt.secret)
         except SecretUnreadableError as error:
             return after_unread_secret(prepare, str(error))
-        if not await self._is_still_held(prepare):
+        if not await self._is_still_wanted(prepare):
             return StartOver(plan=NOTHING, memory=prepare.memory)
         step: Call | AnyStep = decide_call(prepare, context)
         while isinstance(step, Call):
             step = await self._call(step, secrets)
         return step
 
-    async def _is_still_held(self, prepare: Prepare) -> bool:
-        """False: the scheduler has changed its mind since the cache was filled."""
+    async def _is_still_wanted(self, prepare: Prepare) -> bool:
+        """False: since the cache was filled the claim has got a volume, which may be deleted by
+        now, or is gone, or the scheduler has changed its mind."""
         claim = prepare.attempt.claim
-        if HOLD not in claim.annotations or prepare.memory.in_progress is not None:
+        if prepare.memory.in_progress is not None:
+            return True
+        if self._sidecar.decisions.is_compatible and HOLD not in claim.annotations:
             return True
         current = await self._tools.client.find(CLAIMS, claim.key)
-        if current is None or current.uid != claim.uid:
+        if current is None or current.uid != claim.uid or current.spec.volume_name:
             return False
+        if HOLD not in claim.annotations:
+            return True
         return (hold_of(current), selected_node_of(current)) == (
             hold_of(claim),
             selected_node_of(claim),
