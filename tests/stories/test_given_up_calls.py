@@ -271,6 +271,24 @@ async def test_a_search_that_is_refused_does_not_end_what_is_stuck() -> None:
         assert len(scene.storage.ids) == 1
 
 
+async def test_a_refused_search_for_a_wanted_volume_loses_sight_of_no_other() -> None:
+    async with a_scene() as scene, a_provisioner(scene.cluster, scene.storage, STRICT):
+        scene.storage.set_faults(UNDER_WAY)
+        await scene.annotate(node="node-a")
+        await make_elsewhere(scene)
+        scene.storage.needs_place = True
+        scene.storage.set_faults()
+        await scene.cluster.wait(timedelta(minutes=6))
+        events = await scene.cluster.events("data")
+        assert any("AlreadyExists" in message for _, message in events)
+        assert not any("no topology is required" in message for _, message in events)
+        assert len(await scene.intents()) == 1
+        scene.storage.needs_place = False
+        await scene.cluster.wait(timedelta(minutes=6))
+        assert scene.storage.pools_used == [("pool-a",)]
+        assert await volume_of(scene.cluster, "data")
+
+
 async def test_cut_off_after_any_write_one_volume_is_left_and_no_name_used_twice() -> None:
     for number in range(1, 40):
         async with a_scene() as scene:

@@ -34,6 +34,7 @@ from plimsoll.decide.provisioning.holds import (
     is_to_be_undone,
     undone_message,
 )
+from plimsoll.decide.provisioning.intents import LEAVES_NOTHING
 from plimsoll.decide.provisioning.protection import SourceProtectionReason, release_snapshot
 from plimsoll.decide.provisioning.recorded import Asset, is_recorded
 from plimsoll.decide.provisioning.settings import ProvisionerSettings
@@ -80,6 +81,13 @@ def after_create(
             assert_never(outcome)
 
 
+def answer_of(call: Call, outcome: CreateOutcome) -> CreateOutcome:
+    """A search that is refused tells nothing, as by a driver that needs a place: the volume is
+    there, and what the driver has said before stays."""
+    is_refused = isinstance(outcome, CallFailed) and outcome.code in LEAVES_NOTHING
+    return call.taken if is_refused and call.taken is not None else outcome
+
+
 def _after_failure(
     call: Call,
     outcome: CallFailed,
@@ -88,7 +96,7 @@ def _after_failure(
 ) -> Refuse | Reschedule | Call:
     if _may_be_elsewhere(call, outcome, context.settings):
         anywhere = replace(call.call, accessibility=None)
-        return replace(call, call=anywhere, is_search=True)
+        return replace(call, call=anywhere, taken=outcome)
     attempt, memory = call.attempt, call.memory
     state = _state_after(outcome.code, attempt, context.settings)
     if state is not ProvisioningState.IN_BACKGROUND:
@@ -111,7 +119,7 @@ def _may_be_elsewhere(call: Call, outcome: CallFailed, settings: ProvisionerSett
     """
     is_placed = call.call.accessibility is not None and bool(call.attempt.selected_node)
     is_taken = outcome.code is Code.ALREADY_EXISTS
-    return is_taken and is_placed and not (call.is_search or settings.is_compatible)
+    return is_taken and is_placed and not (call.taken or settings.is_compatible)
 
 
 def _slow_retry(attempt: Attempt, context: ProvisioningContext) -> SlowRetry:
@@ -291,7 +299,7 @@ def _is_to_be_moved(
         return False
     waits = attempt.storage_class.waits_for_consumer
     if selected == attempt.selected_node and not (waits and _is_node_gone(selected, context)):
-        return call.is_search and not _reaches(selected, made, context)
+        return call.taken is not None and not _reaches(selected, made, context)
     return (bool(selected) or waits) and not _reaches(selected, made, context)
 
 

@@ -29,6 +29,7 @@ from plimsoll.decide.claims.reasons import BindingReason
 from plimsoll.decide.plan import NOTHING, Create, Plan
 from plimsoll.decide.provisioning.calls import (
     AccessibilityRequirement,
+    CallFailed,
     ContentSource,
     CreatedVolume,
     CreateVolumeCall,
@@ -187,8 +188,9 @@ class Call:
     attempt: Attempt
     secrets: SecretReferences
     memory: ClaimMemory
-    is_search: bool = False
-    """Asked without a place: there is a volume of this name, but not where it is wanted."""
+    taken: CallFailed | None = None
+    """Asked without a place, as the driver has answered so: there is a volume of this name, but not
+    where it is wanted. None: asked with its place."""
     recorded: Document | None = None
     """The request of an earlier call whose outcome is not known: it is repeated as it was."""
 

@@ -20,7 +20,7 @@ from plimsoll.decide.provisioning.intents import (
     recorded_claim,
     requested_name,
 )
-from plimsoll.decide.provisioning.outcomes import after_create
+from plimsoll.decide.provisioning.outcomes import after_create, answer_of
 from plimsoll.decide.provisioning.protection import SNAPSHOTS
 from plimsoll.decide.provisioning.steps import (
     AfterCreate,
@@ -102,6 +102,7 @@ class ProvisioningAttempts:
             made = await self._sidecar.create(
                 step.call, secrets, selected_node=step.attempt.selected_node
             )
+        made = answer_of(step, made)
         if isinstance(made, CallFailed) and made.code in LEAVES_NOTHING:
             await self._intents.refused(claim.uid)
         # What the claim is now decides whether the volume is wanted: no cache is asked.
@@ -113,7 +114,7 @@ class ProvisioningAttempts:
     async def _intended(self, step: Call) -> Call:
         """The same call, once it is durable that the driver is asked. Raises KubeError."""
         attempt, uid = step.attempt, step.attempt.claim.uid
-        if self._sidecar.decisions.is_compatible or step.is_search:
+        if self._sidecar.decisions.is_compatible or step.taken is not None:
             return step
         known = self._intents.find_open(uid)
         if known is not None and step.memory.in_progress is not None:
