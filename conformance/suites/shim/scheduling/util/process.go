@@ -34,6 +34,8 @@ type plimsoll struct {
 	mutex sync.Mutex
 	t     *testing.T
 	begun bool
+	// hasNodes is whether there were nodes when the test began to schedule.
+	hasNodes bool
 	// first and read are places in the log: where the test began, and what was read of it.
 	first, read int64
 	seen, woken []attempt
@@ -46,9 +48,14 @@ type attempt struct {
 	Message string   `json:"message"`
 	Pod     string   `json:"pod"`
 	Rules   []string `json:"rules"`
+	Why     string   `json:"why"`
 	// By is the object whose change has woken the pod, after its kind.
 	By string `json:"by"`
 }
+
+// noNodes is why a pod is refused that a watch has told of before another one told of the nodes. It
+// is tried again when they are seen; the scheduler inside a test would have seen them before.
+const noNodes = "no nodes available to schedule pods"
 
 // isAttempt are the messages that end one, each with the pod.
 var isAttempt = map[string]bool{"pod refused": true, "pod placed": true, "attempt failed": true}
@@ -134,10 +141,12 @@ func (p *plimsoll) beginTest(t *testing.T) {
 	}
 }
 
-func (p *plimsoll) begin() {
+// begin lets our scheduler go on. hasNodes is whether it has to see a node before it tries a pod.
+func (p *plimsoll) begin(hasNodes bool) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	if !p.begun {
+		p.hasNodes = hasNodes
 		_ = p.process.Signal(syscall.SIGCONT)
 	}
 	p.begun = true
@@ -151,7 +160,7 @@ func (p *plimsoll) hasBegun() bool {
 
 // endTest tells a test that failed what our scheduler said since it began.
 func (p *plimsoll) endTest(t *testing.T) {
-	p.begin()
+	p.begin(false)
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	if p.t != t || !t.Failed() {
@@ -164,7 +173,7 @@ func (p *plimsoll) endTest(t *testing.T) {
 
 // end ends the process.
 func (p *plimsoll) end() {
-	p.begin()
+	p.begin(false)
 	_ = p.process.Signal(syscall.SIGTERM)
 	select {
 	case <-p.exited:
@@ -194,7 +203,7 @@ func (p *plimsoll) attempts() []attempt {
 		if json.Unmarshal([]byte(line), &told) != nil {
 			continue
 		}
-		if isAttempt[told.Message] {
+		if isAttempt[told.Message] && !(p.hasNodes && told.Why == noNodes) {
 			p.seen = append(p.seen, told)
 		} else if told.Message == "pod woken" {
 			p.woken = append(p.woken, told)

@@ -39,7 +39,7 @@ func (q *observedQueue) scheduleOne() {
 	q.asked++
 	asked := q.asked
 	q.mutex.Unlock()
-	q.ours.begin()
+	q.ours.begin(q.hasNodes())
 	for deadline := time.Now().Add(toTry); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
 		if len(q.ours.attempts()) >= asked {
 			return
@@ -51,6 +51,11 @@ func (q *observedQueue) scheduleOne() {
 		default:
 		}
 	}
+}
+
+func (q *observedQueue) hasNodes() bool {
+	list, err := q.client.CoreV1().Nodes().List(context.Background(), metav1.ListOptions{Limit: 1})
+	return err == nil && len(list.Items) > 0
 }
 
 func (q *observedQueue) PendingPods() ([]*v1.Pod, string) {
