@@ -1,6 +1,5 @@
 """When intents of an earlier process may be settled."""
 
-import dataclasses
 from datetime import timedelta
 from random import Random
 
@@ -222,10 +221,10 @@ def leases_of(*intents: Intent) -> Document:
     return {"kind": "LeaseList", "metadata": {}, "items": leases}
 
 
-async def loaded(*intents: Intent, gives_up: bool) -> tuple[IntentBook, ScriptedTransport]:
+async def loaded(*intents: Intent) -> tuple[IntentBook, ScriptedTransport]:
     transport = ScriptedTransport(answer(body=leases_of(*intents)), answer(body={}))
     client = KubeClient(transport, clock=SteppedClock(), chance=Random(1))
-    book = IntentBook(client, dataclasses.replace(SETTINGS, gives_up=gives_up), GAUGE, None)
+    book = IntentBook(client, SETTINGS, GAUGE, None)
     await book.load()
     return book, transport
 
@@ -237,27 +236,21 @@ NEXT = msgspec.structs.replace(an_intent(), number=1)
 
 
 async def test_an_attempt_that_was_given_up_is_settled_beside_the_next() -> None:
-    book, transport = await loaded(NEXT, GIVEN_UP, gives_up=True)
+    book, transport = await loaded(NEXT, GIVEN_UP)
     assert book.find("1") == NEXT
     assert book.given_up == [GIVEN_UP]
     assert [request.method for request in transport.requests] == ["GET"], "nothing is deleted"
 
 
 async def test_an_attempt_that_was_given_up_uses_its_number_up() -> None:
-    book, _ = await loaded(GIVEN_UP, gives_up=True)
+    book, _ = await loaded(GIVEN_UP)
     assert book.find("1") is None
     assert book.next_number("1") == 1
 
 
-async def test_a_process_that_gives_nothing_up_settles_its_attempts_in_turn() -> None:
-    book, _ = await loaded(GIVEN_UP, gives_up=False)
-    assert book.find("1") == GIVEN_UP
-    assert book.given_up == []
-
-
 async def test_the_record_of_an_earlier_attempt_that_is_over_goes() -> None:
     undone = msgspec.structs.replace(an_intent(), state=IntentState.UNDONE)
-    book, transport = await loaded(undone, NEXT, gives_up=True)
+    book, transport = await loaded(undone, NEXT)
     assert (book.find("1"), book.given_up) == (NEXT, [])
     assert [request.method for request in transport.requests] == ["GET", "DELETE"]
 
@@ -265,7 +258,7 @@ async def test_the_record_of_an_earlier_attempt_that_is_over_goes() -> None:
 async def test_a_lease_that_is_deleted_by_hand_ends_what_was_given_up() -> None:
     transport = ScriptedTransport(answer(body=leases_of(GIVEN_UP)), refusal(404, "NotFound"))
     client = KubeClient(transport, clock=SteppedClock(), chance=Random(1))
-    book = IntentBook(client, dataclasses.replace(SETTINGS, gives_up=True), GAUGE, None)
+    book = IntentBook(client, SETTINGS, GAUGE, None)
     await book.load()
     assert await book.has_ended(GIVEN_UP.name)
     assert book.given_up == []

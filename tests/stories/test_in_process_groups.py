@@ -26,7 +26,7 @@ from plimsoll.processes.controller.in_process.provisioners.protocol import (
 from plimsoll.processes.controller.in_process.provisioners.zones import ZONE
 from plimsoll.processes.driver.backends.pools.faults import FaultyCall, Hang, When
 from plimsoll.simulator.stories.cluster import Controller, StoryCluster, a_cluster
-from plimsoll.simulator.stories.objects import claim, namespace
+from plimsoll.simulator.stories.objects import claim, namespace, volume
 from plimsoll.simulator.stories.provisioners import a_class, binding
 from plimsoll.simulator.stories.schedulers import (
     SELECTED_NODE,
@@ -50,10 +50,18 @@ from tests.stories.test_groups import (
     add_nodes,
     driver_object,
 )
-from tests.stories.test_in_process_intents import NAME, PROTECTION, Shelf, add_zones
+from tests.stories.test_in_process_intents import (
+    NAME,
+    NO_ANSWER,
+    PROTECTION,
+    Shelf,
+    add_zones,
+    select,
+)
 
 BOTH = msgspec.structs.replace(SETTINGS, record_namespaces=f"kube-system,{NAMESPACE}")
 MOST_CUTS = 60
+FELL_DOWN = ProvisionerError(Trouble.TRY_AGAIN, "the shelf fell down")
 
 
 @dataclass
@@ -85,6 +93,17 @@ class Scene:
     async def intents(self) -> list[Intent]:
         read = [read_intent(lease) for lease in await self.cluster.all("Lease")]
         return [intent for intent in read if intent is not None]
+
+    async def inner_states(self) -> list[tuple[int, str]]:
+        """By number, of the claim whose provisioner is inside the controller."""
+        mine = [each for each in await self.intents() if each.driver == NAME]
+        return sorted((each.number, each.state.value) for each in mine)
+
+    @property
+    def open_intents(self) -> float | None:
+        """As the controller counts them."""
+        registry = self.cluster.controllers[0].tools.metrics.registry
+        return registry.get_sample_value("plimsoll_controller_intents_open")
 
     async def inner_state(self) -> str:
         """Of the claim whose provisioner is inside the controller; empty: there is no intent."""
@@ -209,6 +228,111 @@ async def test_a_pod_that_goes_away_leaves_nothing() -> None:
         assert await scene.is_tidy()
 
 
+async def test_an_asset_that_cannot_be_deleted_keeps_no_pod_waiting() -> None:
+    """The pod gets its volumes on another node meanwhile, the claim an asset of another name."""
+    async with a_scene(outer=(FULL, FREE)) as scene:
+        scene.shelf.deletion_moods = [FELL_DOWN] * 1000
+        await two_claims(scene)
+        await scene.cluster.wait(timedelta(minutes=6))
+        assert await node_of(scene.cluster, "web") == "node-b"
+        name = await volume_of(scene.cluster, "inner")
+        assert scene.shelf.assets == {name: "a", f"{name}-1": "b"}
+        assert await scene.inner_states() == [(0, "Undoing")]
+        told = [message for _, message in await scene.cluster.events("inner")]
+        assert any("the shelf fell down" in each and name in each for each in told)
+        assert scene.open_intents == 1
+        scene.shelf.deletion_moods = []
+        await scene.cluster.wait(timedelta(minutes=6))
+        assert await scene.has_both_on("node-b")
+        assert await scene.inner_states() == []
+        assert scene.shelf.deleted == [name]
+
+
+async def test_an_asset_that_was_given_up_is_deleted_also_when_its_claim_is_gone() -> None:
+    async with a_scene(outer=(FULL, FREE)) as scene:
+        scene.shelf.deletion_moods = [FELL_DOWN] * 1000
+        await two_claims(scene)
+        await scene.cluster.wait(ENOUGH)
+        await scene.cluster.delete("Pod", "web", grace=0)
+        for name in ("inner", "outer"):
+            await scene.cluster.delete("PersistentVolumeClaim", name)
+        await scene.cluster.wait(ENOUGH)
+        assert await scene.inner_states() == [(0, "Undoing")]
+        scene.shelf.deletion_moods = []
+        await scene.cluster.wait(timedelta(minutes=6))
+        assert (scene.shelf.assets, await scene.inner_states()) == ({}, [])
+
+
+async def test_the_number_of_what_was_given_up_is_kept_while_the_claim_waits() -> None:
+    async with a_scene(outer=(FULL, FULL)) as scene:
+        scene.shelf.deletion_moods = [FELL_DOWN] * 4
+        await two_claims(scene)
+        await scene.cluster.wait(timedelta(minutes=12))
+        made = scene.shelf.made
+        assert len(made) > 2
+        assert len(made) == len({*made}), "no name is used twice"
+        assert not await node_of(scene.cluster, "web")
+
+
+async def test_a_claim_without_a_hold_waits_for_its_asset_to_be_deleted() -> None:
+    """As it does for a driver."""
+    shelf = ZonalShelf(moods=[NO_ANSWER], deletion_moods=[FELL_DOWN] * 1000)
+    async with a_cluster() as cluster:
+        await add_zones(cluster)
+        await cluster.create(a_class(NAME, waits=True), claim())
+        await select(cluster, "node-a")
+        await cluster.start(*PROTECTION, more=binding(shelf))
+        await cluster.wait(timedelta(milliseconds=200))
+        await select(cluster, "node-b")
+        await cluster.wait(ENOUGH)
+        assert [*shelf.assets.values()] == ["a"]
+        shelf.deletion_moods = []
+        await cluster.wait(ENOUGH)
+        assert [*shelf.assets.values()] == ["b"]
+
+
+async def test_the_next_controller_deletes_what_was_given_up_and_no_recorded_asset() -> None:
+    """The volume that is recorded has the name that the first asset was asked for under."""
+    async with a_scene(outer=(FULL, FREE)) as scene:
+        scene.shelf.deletion_moods = [FELL_DOWN] * 1000
+        await two_claims(scene)
+        await scene.cluster.wait(timedelta(minutes=6))
+        assert len(scene.shelf.assets) == 2
+        await scene.control()
+        scene.shelf.deletion_moods = []
+        await scene.cluster.wait(ENOUGH)
+        assert await scene.has_both_on("node-b")
+
+
+async def test_what_was_given_up_and_then_recorded_by_hand_is_kept() -> None:
+    async with a_scene(outer=(FULL, FREE)) as scene:
+        scene.shelf.deletion_moods = [FELL_DOWN] * 1000
+        await two_claims(scene)
+        await scene.cluster.wait(ENOUGH)
+        name = await volume_of(scene.cluster, "inner")
+        by_hand = volume("by-hand", spec={"nfs": {"server": "shelf", "path": f"/{name}"}})
+        del by_hand["spec"]["csi"]
+        await scene.cluster.create(by_hand)
+        scene.shelf.deletion_moods = []
+        await scene.cluster.wait(timedelta(minutes=6))
+        assert scene.shelf.assets == {name: "a", f"{name}-1": "b"}
+        assert await scene.inner_states() == []
+
+
+async def test_deleting_the_lease_of_what_was_given_up_ends_it() -> None:
+    async with a_scene(outer=(FULL, FREE)) as scene:
+        scene.shelf.deletion_moods = [FELL_DOWN] * 1000
+        await two_claims(scene)
+        await scene.cluster.wait(timedelta(minutes=6))
+        [left] = [intent for intent in await scene.intents() if intent.driver == NAME]
+        await scene.cluster.delete("Lease", left.name, "kube-system")
+        await scene.cluster.wait(timedelta(minutes=6))
+        tried = len(scene.shelf.deletion_moods)
+        await scene.cluster.wait(timedelta(minutes=10))
+        assert len(scene.shelf.deletion_moods) == tried, "it is not tried any more"
+        assert scene.open_intents == 0
+
+
 async def test_a_group_whose_node_is_deleted_moves_to_another() -> None:
     async with a_scene() as scene:
         scene.shelf.waits = True
@@ -252,6 +376,30 @@ CASES = [
     pytest.param((FREE, FREE), "a", id="the-inner-one-refuses"),
     pytest.param((FREE, FREE), "", id="none-refuses"),
 ]
+
+
+async def test_cut_off_after_any_write_what_was_given_up_is_settled_and_no_name_used_twice() -> (
+    None
+):
+    for number in range(1, MOST_CUTS):
+        async with a_scene(outer=(FULL, FREE), cut_after=number) as scene:
+            scene.shelf.deletion_moods = [FELL_DOWN] * 1000
+            await two_claims(scene)
+            await scene.cluster.wait(timedelta(seconds=30))
+            was_cut = scene.cluster.controllers[0].is_cut_off
+            await scene.control()
+            await scene.cluster.wait(timedelta(minutes=6))
+            where = await node_of(scene.cluster, "web")
+            assert where, f"cut off after write {number}"
+            scene.shelf.deletion_moods = []
+            await scene.cluster.wait(timedelta(minutes=6))
+            assert await scene.has_both_on(where), f"cut off after write {number}"
+            made = scene.shelf.made
+            assert len(made) == len({*made}), f"{number}: a name was used twice"
+        if not was_cut:
+            assert number > 8, "intents, volumes, claims and events are writes"
+            return
+    pytest.fail("it never came to an end of its writes")
 
 
 @pytest.mark.parametrize(("outer", "full"), CASES)

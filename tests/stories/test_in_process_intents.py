@@ -8,10 +8,16 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
+import msgspec
 import pytest
 
 from plimsoll.api.registry import Document
-from plimsoll.decide.provisioning.intents import Intent, read_intent
+from plimsoll.decide.provisioning.intents import (
+    Intent,
+    StoredIntent,
+    lease_document,
+    read_intent,
+)
 from plimsoll.processes.controller.in_process.provisioners.protocol import (
     DeleteRequest,
     MadeVolume,
@@ -206,6 +212,27 @@ async def test_an_intent_that_an_earlier_controller_stores_too_late_is_settled_a
         await cluster.create(*(as_new(lease) for lease in stored))
         await cluster.wait(2 * STRAYS_EVERY + WAIT + BEGUN)
         assert (shelf.assets, await states(cluster)) == ({}, [])
+
+
+async def test_an_intent_that_is_stored_too_late_is_settled_beside_what_comes_next() -> None:
+    shelf = Shelf()
+    async with a_cluster() as cluster:
+        await killed_while_it_is_made(cluster, shelf)
+        await cluster.kill_controllers()
+        [lease] = [lease for lease in await cluster.all("Lease") if read_intent(lease)]
+        [first] = await intents(cluster)
+        await cluster.delete("Lease", first.name, "kube-system")
+        later = StoredIntent(intent=msgspec.structs.replace(first, number=1))
+        await cluster.create(lease_document(later, "kube-system"))
+        shelf.moods = [NO_ANSWER] * 1000
+        await start_next(cluster, shelf)
+        await cluster.create(as_new(lease))
+        await cluster.wait(2 * STRAYS_EVERY)
+        shelf.moods = []
+        await cluster.wait(ENOUGH)
+        name = f"pvc-{await uid_of(cluster)}"
+        assert await is_bound(cluster)
+        assert (list(shelf.assets), await states(cluster)) == ([f"{name}-1"], [])
 
 
 def as_new(lease: Document) -> Document:

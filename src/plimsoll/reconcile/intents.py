@@ -52,12 +52,14 @@ class IntentSettings:
     """How long a call of an earlier leader may still be under way."""
     is_request: Callable[[Document], bool]
     """Whether what an intent holds can be sent again."""
-    gives_up: bool = False
-    """Whether attempts that were given up are settled beside the next ones."""
 
     def owns(self, intent: Intent) -> bool:
         """Whether it is ours to settle: several provisioners may keep theirs in one namespace."""
         return (intent.driver, intent.node) == (self.driver, self.node)
+
+    def is_given_up(self, intent: Intent) -> bool:
+        """Whether the claim does not wait for it: it is settled beside the next attempt."""
+        return intent.is_given_up
 
 
 @dataclass(slots=True)
@@ -111,13 +113,13 @@ class IntentBook:
         for stored in sorted(found, key=lambda each: each.intent.number):
             before = self._known.pop(stored.intent.uid, None)
             self._known[stored.intent.uid] = _Known(stored, due)
-            if before is not None and self._stays_beside(before.intent):
+            if before is not None and before.intent.state.is_open:
                 self._aside[before.intent.name] = before
             elif before is not None:
                 # A later attempt begins only when the one before is undone.
                 await self._delete(before.stored)
         for known in [*self._known.values()]:
-            if self._is_set_aside(known.intent):
+            if self._settings.is_given_up(known.intent):
                 self._aside[known.intent.name] = self._known.pop(known.intent.uid)
         self._count()
         return [known.intent for known in self._known.values()]
@@ -137,9 +139,9 @@ class IntentBook:
         taken = [each for name, each in strays.items() if name in seen_before]
         for stored in taken:
             is_known = stored.intent.uid in self._known
-            if self._is_set_aside(stored.intent) or (is_known and self._settings.gives_up):
+            if is_known or self._settings.is_given_up(stored.intent):
                 self._aside[stored.intent.name] = _Known(stored, due)
-            elif not is_known:
+            else:
                 self._known[stored.intent.uid] = _Known(stored, due)
         self._forget_ended({lease["metadata"]["name"] for lease in listed.items})
         self._count()
@@ -148,16 +150,6 @@ class IntentBook:
             for each in taken
             if (known := self._known.get(each.intent.uid)) is not None and known.stored is each
         ]
-
-    def _is_set_aside(self, intent: Intent) -> bool:
-        """Whether the claim does not wait for it."""
-        is_in_doubt = intent.state is IntentState.SUSPECT
-        return is_in_doubt or (self._settings.gives_up and intent.is_given_up)
-
-    def _stays_beside(self, intent: Intent) -> bool:
-        """Whether it is kept although a later attempt for the claim has begun."""
-        is_open = self._settings.gives_up and intent.state.is_open
-        return is_open or self._is_set_aside(intent)
 
     def _forget_ended(self, listed: set[str]) -> None:
         """What an administrator has looked at: the lease was deleted by hand."""

@@ -232,6 +232,13 @@ def is_waiting(claim: PersistentVolumeClaim | None, intent: Intent | None) -> bo
     return has_ended and intent is not None and intent.hold == hold.id
 
 
+def may_be_given_up(intent: Intent, claim: PersistentVolumeClaim | None) -> bool:
+    """Whether what was begun is undone beside what comes next for the claim, which does not want
+    it: who made it may not answer, or not delete it, for long, and a pod waits that may go to
+    another node. Without a hold the claim waits, as it does for csi-provisioner."""
+    return claim is not None and claim.uid == intent.uid and hold_of(claim) is not None
+
+
 def held_back(intent: Intent, hold: str, made: CreatedVolume) -> Intent:
     """The volume is there, and waits for the others of its pod."""
     return msgspec.structs.replace(

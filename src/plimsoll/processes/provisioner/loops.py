@@ -95,7 +95,6 @@ def _intents(settings: ProvisionerFlags, facts: DriverFacts) -> IntentSettings:
         node=settings.node_name if settings.node_deployment else "",
         wait=settings.timeout + ended,
         is_request=is_request,
-        gives_up=True,
     )
 
 

@@ -16,9 +16,11 @@ from plimsoll.decide.provisioning.in_process.intents import (
     after_undone,
     asset_name,
     asset_name_of,
+    decide_given_up,
     decide_intent,
     intent_for,
     is_asset_recorded,
+    is_given_up,
     is_in_process,
     is_same_attempt,
 )
@@ -228,6 +230,67 @@ def test_an_asset_is_recorded_by_every_volume_that_leads_to_it(
     volume: dict[str, Any], *, is_recorded: bool
 ) -> None:
     assert is_asset_recorded(an_intent(), [volume]) is is_recorded
+
+
+GIVEN_UP = msgspec.structs.replace(an_intent(IntentState.UNDOING), given_up=True)
+
+
+def recorded(asset: str, path: str, name: str = NAME) -> dict[str, Any]:
+    marked = {"annotations": {ASSET_NAME: asset}} if asset else {}
+    return {"metadata": {"name": name} | marked, "spec": {"hostPath": {"path": path}}}
+
+
+@pytest.mark.parametrize(
+    ("number", "volume", "is_recorded"),
+    [
+        pytest.param(0, recorded(f"{NAME}-1", f"/v/{NAME}-1"), False, id="by-the-next-attempt"),
+        pytest.param(1, recorded(f"{NAME}-10", f"/v/{NAME}-10"), False, id="by-the-tenth"),
+        pytest.param(1, recorded(f"{NAME}-2", "opaque"), False, id="by-the-next-somewhere"),
+        pytest.param(0, recorded(f"{NAME}-1", f"/v/{NAME}"), True, id="marked-otherwise"),
+        pytest.param(1, recorded(f"{NAME}-1", "opaque"), True, id="by-itself"),
+        pytest.param(0, recorded("", "opaque"), True, id="without-a-mark"),
+        pytest.param(1, recorded("", "opaque"), True, id="without-a-mark-although-numbered"),
+        pytest.param(0, recorded("nonsense", "opaque"), True, id="with-a-forged-mark"),
+        pytest.param(0, recorded("", f"/v/{NAME}", "by-hand"), True, id="by-hand"),
+        pytest.param(0, recorded(f"{NAME}-1", f"/{NAME}", "by-hand"), True, id="by-hand-marked"),
+    ],
+)
+def test_an_asset_that_was_given_up_is_not_recorded_by_the_volume_of_a_later_attempt(
+    number: int, volume: dict[str, Any], *, is_recorded: bool
+) -> None:
+    intent = msgspec.structs.replace(GIVEN_UP, number=number)
+    assert is_asset_recorded(intent, [volume]) is is_recorded
+
+
+def test_an_asset_that_was_not_given_up_is_recorded_by_any_volume_of_its_claim() -> None:
+    volume = recorded(f"{NAME}-1", "opaque")
+    assert is_asset_recorded(an_intent(IntentState.UNDOING), [volume])
+
+
+@pytest.mark.parametrize(
+    ("state", "is_recorded", "step"),
+    [
+        (IntentState.UNDOING, False, IntentStep.UNDO),
+        (IntentState.CALLING, False, IntentStep.UNDO),
+        (IntentState.UNDOING, True, IntentStep.FORGET),
+        (IntentState.UNDONE, False, IntentStep.FORGET),
+        (IntentState.SUSPECT, False, IntentStep.LEAVE),
+        (IntentState.SUSPECT, True, IntentStep.LEAVE),
+    ],
+)
+def test_what_was_given_up_is_deleted_whatever_becomes_of_its_claim(
+    state: IntentState, step: IntentStep, *, is_recorded: bool
+) -> None:
+    intent = msgspec.structs.replace(GIVEN_UP, state=state)
+    assert decide_given_up(intent, is_recorded=is_recorded) is step
+
+
+def test_only_a_mark_tells_that_an_asset_was_given_up() -> None:
+    """A driver's intent without the id of a volume tells it as well; here there are no ids."""
+    assert is_given_up(GIVEN_UP)
+    assert not is_given_up(an_intent(IntentState.UNDOING))
+    assert is_given_up(an_intent(IntentState.SUSPECT))
+    assert not is_given_up(msgspec.structs.replace(GIVEN_UP, state=IntentState.UNDONE))
 
 
 def test_intents_tell_whether_a_provisioner_inside_a_controller_was_asked() -> None:

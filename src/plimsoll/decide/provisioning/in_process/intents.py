@@ -12,9 +12,11 @@ repeated to find out what to delete:
                                               the claim gets another asset
 
 `decide_intent` is the one place that says what follows from a record and the claim as it is now.
+An asset that is not deleted at once may be given up, as beside a driver (`may_be_given_up`): the
+claim gets another asset meanwhile, and `decide_given_up` says what becomes of the first.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -63,6 +65,13 @@ class Settle:
     intent: Intent
 
 
+@dataclass(frozen=True, slots=True)
+class SettleGivenUp:
+    """The same for one that was given up, beside what comes next for its claim."""
+
+    intent: Intent
+
+
 def decide_intent(
     intent: Intent,
     claim: PersistentVolumeClaim | None,
@@ -93,6 +102,19 @@ def decide_intent(
             return IntentStep.GO_ON
         case _:
             return IntentStep.UNDO
+
+
+def decide_given_up(intent: Intent, *, is_recorded: bool) -> IntentStep:
+    """Its claim may ask for another asset: it is deleted whatever becomes of the claim."""
+    if intent.state is IntentState.SUSPECT:
+        return IntentStep.LEAVE
+    return IntentStep.FORGET if is_recorded or not intent.state.is_open else IntentStep.UNDO
+
+
+def is_given_up(intent: Intent) -> bool:
+    """Whether its claim does not wait for it. Intents here have no id of a volume that would tell
+    more than the mark does."""
+    return intent.state is IntentState.SUSPECT or (intent.given_up and intent.state.is_open)
 
 
 def is_wanted(intent: Intent, claim: PersistentVolumeClaim | None) -> bool:
@@ -175,21 +197,38 @@ def asset_name(intent: Intent) -> str:
 def asset_name_of(volume: PersistentVolume) -> str:
     """What the provisioner knows a recorded volume by: another name than the volume's own if an
     earlier asset for its claim was undone."""
-    told = volume.annotations.get(ASSET_NAME, "")
+    return _told_asset(volume.name, volume.annotations)
+
+
+def _told_asset(volume_name: str, annotations: Mapping[str, str]) -> str:
+    told = annotations.get(ASSET_NAME, "")
     name, dash, number = told.rpartition("-")
-    is_ours = name == volume.name and bool(dash) and number.isascii() and number.isdecimal()
-    return told if is_ours else volume.name
+    is_ours = name == volume_name and bool(dash) and number.isascii() and number.isdecimal()
+    return told if is_ours else volume_name
 
 
 def is_asset_recorded(intent: Intent, volumes: Iterable[Document]) -> bool:
     """`volumes` are all that the server has now. One that an administrator made for the asset by
     hand counts: it has the asset's name somewhere in its source."""
-    name = asset_name(intent)
-    return any(
-        (_is_of_claim(intent, volume) and not _is_of_other(intent, volume))
-        or name in _source(volume)
-        for volume in volumes
-    )
+    return any(_tells_of(intent, volume) for volume in volumes)
+
+
+def _tells_of(intent: Intent, volume: Document) -> bool:
+    told = _other_asset(intent, volume) if is_given_up(intent) else ""
+    if _is_of_claim(intent, volume) and not _is_of_other(intent, volume) and not told:
+        return True
+    source = _source(volume)
+    # `pvc-1-1` has `pvc-1` in it.
+    return asset_name(intent) in (source.replace(told, "") if told else source)
+
+
+def _other_asset(intent: Intent, volume: Document) -> str:
+    """The asset that the volume of the claim names as its own, if it is that of another attempt."""
+    if not _is_of_claim(intent, volume):
+        return ""
+    told = _told_asset(intent.volume_name, _annotations(volume))
+    is_unmarked, is_same = told == intent.volume_name, told == asset_name(intent)
+    return "" if is_unmarked or is_same else told
 
 
 def is_served_by_other(intent: Intent, volumes: Iterable[Document]) -> bool:
@@ -204,8 +243,12 @@ def _is_of_claim(intent: Intent, volume: Document) -> bool:
 
 
 def _is_of_other(intent: Intent, volume: Document) -> bool:
-    annotations = volume["metadata"].get("annotations") or {}
-    return is_of_other_provisioner(annotations, intent.driver)
+    return is_of_other_provisioner(_annotations(volume), intent.driver)
+
+
+def _annotations(volume: Document) -> Mapping[str, str]:
+    annotations: Mapping[str, str] = volume["metadata"].get("annotations") or {}
+    return annotations
 
 
 def _source(volume: Document) -> str:

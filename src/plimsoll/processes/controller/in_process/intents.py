@@ -7,7 +7,11 @@ from datetime import timedelta
 from prometheus_client import Gauge
 
 from plimsoll.api.meta import ObjectKey
-from plimsoll.decide.provisioning.in_process.intents import is_in_process, is_in_process_request
+from plimsoll.decide.provisioning.in_process.intents import (
+    is_given_up,
+    is_in_process,
+    is_in_process_request,
+)
 from plimsoll.decide.provisioning.intents import Intent, IntentState
 from plimsoll.decide.provisioning.recorded import OtherLeaders
 from plimsoll.reconcile.intents import IntentBook, IntentSettings
@@ -29,6 +33,9 @@ class _OfAllProvisioners(IntentSettings):
     def owns(self, intent: Intent) -> bool:
         """Also of a provisioner that is not installed any more: it is told what is left of it."""
         return not intent.node and (intent.driver in self.installed or is_in_process(intent))
+
+    def is_given_up(self, intent: Intent) -> bool:
+        return is_given_up(intent)
 
 
 class InProcessIntents:
@@ -53,7 +60,15 @@ class InProcessIntents:
 
     @property
     def claims(self) -> list[ObjectKey]:
-        return sorted(self._uids)
+        return sorted(self._uids.keys() | {intent.claim_key for intent in self._given_up})
+
+    @property
+    def _given_up(self) -> list[Intent]:
+        """Those that are still to be settled."""
+        return [each for each in self._book.given_up if each.state is not IntentState.SUSPECT]
+
+    def given_up_of(self, claim: ObjectKey) -> list[Intent]:
+        return [intent for intent in self._given_up if intent.claim_key == claim]
 
     def of(self, claim: ObjectKey) -> list[Intent]:
         """More than one if the claim was deleted and made anew."""
@@ -66,12 +81,15 @@ class InProcessIntents:
 
     async def load_strays(self) -> list[ObjectKey]:
         """What an earlier controller stored too late; the claims. Raises KubeError."""
-        return self._take_over(await self._book.load_strays())
+        before = {intent.name for intent in self._given_up}
+        found = await self._book.load_strays()
+        self._take_over(found)
+        beside = [intent for intent in self._given_up if intent.name not in before]
+        return [intent.claim_key for intent in (*found, *beside)]
 
-    def _take_over(self, found: list[Intent]) -> list[ObjectKey]:
+    def _take_over(self, found: list[Intent]) -> None:
         for intent in found:
             self._uids.setdefault(intent.claim_key, set()).add(intent.uid)
-        return [intent.claim_key for intent in found]
 
     async def announce(self) -> None:
         """Tell schedulers that these provisioners respect holds. Raises KubeError."""
@@ -118,6 +136,37 @@ class InProcessIntents:
         intent = self._book.find(uid)
         await self._book.suspect(uid)
         self._forget(intent)
+
+    async def give_up(self, uid: str) -> bool:
+        """The claim gets another asset, and this one is deleted beside that. False: it cannot be
+        stored. Raises KubeError."""
+        intent = await self._book.give_up(uid)
+        self._forget(intent)
+        return intent is not None
+
+    def find_given_up(self, name: str) -> Intent | None:
+        return self._book.find_given_up(name)
+
+    def wait_for_given_up(self, name: str) -> timedelta | None:
+        """As `wait`."""
+        return self._book.wait_for_given_up(name)
+
+    def other_leaders_of_given_up(self, name: str) -> OtherLeaders:
+        return self._book.other_leaders_of_given_up(name)
+
+    async def has_ended(self, name: str) -> bool:
+        """Whether the lease of one that was given up was deleted by hand. Raises KubeError."""
+        return await self._book.has_ended(name)
+
+    async def enter_given_up(self, name: str, state: IntentState) -> Intent:
+        """Raises KubeError."""
+        return await self._book.enter_given_up(name, state)
+
+    async def settle_given_up(self, intent: Intent) -> None:
+        """There is nothing left of it; its number may have to be kept. Raises KubeError."""
+        await self._book.settle_given_up(intent.name)
+        if (kept := self._book.find(intent.uid)) is not None:
+            self._take_over([kept])
 
     async def refused(self, uid: str) -> None:
         """Nothing was made under its name. Raises KubeError."""

@@ -26,6 +26,7 @@ from plimsoll.decide.plan import Plan
 from plimsoll.decide.provisioning.holds import held_back_by, hold_of
 from plimsoll.decide.provisioning.in_process.intents import (
     Settle,
+    SettleGivenUp,
     asset_held_back,
     asset_name,
     intent_for,
@@ -114,6 +115,9 @@ class Provisioning:
 
     async def settle(self, operation: Settle) -> OperationVerdict:
         return await self._settling.settle(operation.intent.uid)
+
+    async def settle_given_up(self, operation: SettleGivenUp) -> OperationVerdict:
+        return await self._settling.settle_given_up(operation.intent.name)
 
     async def delete_unrecorded(self, operation: DeleteUnrecorded) -> OperationVerdict:
         """For a claim that an earlier version of the controller left its finalizer on."""

@@ -13,11 +13,13 @@ from plimsoll.decide.provisioning.in_process.intents import (
     after_suspicion,
     after_undone,
     asset_name,
+    decide_given_up,
     decide_intent,
     is_asset_recorded,
+    is_given_up,
     is_served_by_other,
 )
-from plimsoll.decide.provisioning.intents import Intent, IntentState
+from plimsoll.decide.provisioning.intents import Intent, IntentState, may_be_given_up
 from plimsoll.decide.provisioning.recorded import OtherLeaders
 from plimsoll.processes.controller.in_process.intents import InProcessIntents
 from plimsoll.processes.controller.in_process.operations import OperationVerdict
@@ -45,10 +47,32 @@ class IntentSettling:
                 await self._intents.drop(uid)
             elif step is not IntentStep.UNDO:
                 return verdict
-            elif not await self._undo(intent, claim):
+            elif not await self._undo(intent, claim) and not await self._gives_up(intent, claim):
                 return OperationVerdict.TRY_AGAIN
             verdict = OperationVerdict.LOOK_AGAIN
         return verdict
+
+    async def settle_given_up(self, name: str) -> OperationVerdict:
+        """What was given up, beside what comes next for its claim. Raises KubeError."""
+        intent = self._intents.find_given_up(name)
+        if intent is None or await self._intents.has_ended(name):
+            return OperationVerdict.DONE
+        if intent.state.is_open and not is_given_up(intent):
+            # An earlier controller stored it too late: the claim has gone on.
+            intent = await self._intents.enter_given_up(name, IntentState.UNDOING)
+        volumes = (await self._context.tools.client.list(ALL_VOLUMES)).items
+        step = decide_given_up(intent, is_recorded=is_asset_recorded(intent, volumes))
+        if step is IntentStep.LEAVE:
+            return OperationVerdict.DONE
+        if step is IntentStep.UNDO:
+            if self._has_another_led(self._intents.other_leaders_of_given_up(name)):
+                await self._intents.enter_given_up(name, IntentState.SUSPECT)
+                await self._context.enact(after_suspicion(intent))
+                return OperationVerdict.DONE
+            if not await self._delete(intent):
+                return OperationVerdict.TRY_AGAIN
+        await self._intents.settle_given_up(intent)
+        return OperationVerdict.LOOK_AGAIN
 
     async def _next_step(self, intent: Intent, claim: PersistentVolumeClaim | None) -> IntentStep:
         if await self._intents.is_deleted(intent.uid):
@@ -65,28 +89,38 @@ class IntentSettling:
 
     async def _undo(self, intent: Intent, claim: PersistentVolumeClaim | None) -> bool:
         """False: it has to be tried again."""
-        if self._has_another_led(intent.uid):
+        if self._has_another_led(self._intents.other_leaders(intent.uid)):
             await self._intents.suspect(intent.uid)
             await self._context.enact(after_suspicion(intent))
             return True
         await self._intents.enter(intent.uid, IntentState.UNDOING)
+        if not await self._delete(intent):
+            return False
+        await self._intents.enter(intent.uid, IntentState.UNDONE)
+        is_node_gone = self._context.has_lost_node(claim)
+        await self._context.enact(after_undone(intent, claim, is_node_gone=is_node_gone))
+        return True
+
+    async def _gives_up(self, intent: Intent, claim: PersistentVolumeClaim | None) -> bool:
+        """Whether the asset is deleted beside what comes next for the claim. Raises KubeError."""
+        return may_be_given_up(intent, claim) and await self._intents.give_up(intent.uid)
+
+    async def _delete(self, intent: Intent) -> bool:
+        """False: it has to be tried again."""
         try:
             await self._context.delete_asset(intent.driver, asset_name(intent))
         except ProvisionerError as error:
             await self._context.enact(after_failed_undo(intent, error.message))
             return False
-        await self._intents.enter(intent.uid, IntentState.UNDONE)
         facts = {"claim": str(intent.claim_key), "volume": intent.volume_name}
         log.info("provisioning rolled back", extra=facts)
-        is_node_gone = self._context.has_lost_node(claim)
-        await self._context.enact(after_undone(intent, claim, is_node_gone=is_node_gone))
         return True
 
-    def _has_another_led(self, uid: str) -> bool:
+    def _has_another_led(self, others: OtherLeaders) -> bool:
         """Whether a program that knows no intents may have recorded what they name.
 
         Only a controller makes and records assets of a provisioner inside it. Without an election
         it is the only one, and so was the one before it.
         """
         is_elected = self._context.tools.fence.epoch is not None
-        return is_elected and self._intents.other_leaders(uid) is OtherLeaders.BETWEEN
+        return is_elected and others is OtherLeaders.BETWEEN

@@ -32,7 +32,12 @@ from plimsoll.decide.claims.volume import Confirmed, decide_volume
 from plimsoll.decide.claims.volume_index import VolumeIndex
 from plimsoll.decide.claims.writes import VolumePhase
 from plimsoll.decide.plan import Patch, Plan
-from plimsoll.decide.provisioning.in_process.intents import IntentStep, Settle, decide_intent
+from plimsoll.decide.provisioning.in_process.intents import (
+    IntentStep,
+    Settle,
+    SettleGivenUp,
+    decide_intent,
+)
 from plimsoll.decide.provisioning.in_process.unrecorded_assets import DeleteUnrecorded, decide_guard
 from plimsoll.decide.resources import VOLUMES
 from plimsoll.enact.enactor import Done
@@ -82,7 +87,9 @@ class AgreedPair:
         )
 
 
-VolumeOperation = Provision | RefuseClaim | DeleteBacking | Recycle | DeleteUnrecorded | Settle
+VolumeOperation = (
+    Provision | RefuseClaim | DeleteBacking | Recycle | DeleteUnrecorded | Settle | SettleGivenUp
+)
 
 
 class Binding(Loop):
@@ -327,7 +334,16 @@ class Binding(Loop):
             if step not in (IntentStep.GO_ON, IntentStep.WAIT):
                 self._begin(key, Settle(intent))
             has_to_wait |= is_its_claim and step in (IntentStep.UNDO, IntentStep.LEAVE)
+        self._settle_given_up(key)
         return has_to_wait
+
+    def _settle_given_up(self, key: ObjectKey) -> None:
+        """What is deleted beside the next attempts for claims of this name."""
+        for intent in self._intents.given_up_of(key):
+            if (delay := self._intents.wait_for_given_up(intent.name)) is not None:
+                self.queue.add_after(key, delay)
+            else:
+                self._begin(key, SettleGivenUp(intent))
 
     def _decide(
         self, key: ObjectKey, confirmed: Confirmed | None
@@ -380,6 +396,9 @@ class Binding(Loop):
                 return operation.volume_name, lambda: self._provisioning.refuse(operation)
             case Settle(intent):
                 return intent.volume_name, lambda: self._provisioning.settle(operation)
+            case SettleGivenUp(intent):
+                # The next attempt has an operation for the volume.
+                return intent.name, lambda: self._provisioning.settle_given_up(operation)
             case DeleteUnrecorded():
                 return operation.volume_name, lambda: self._provisioning.delete_unrecorded(
                     operation

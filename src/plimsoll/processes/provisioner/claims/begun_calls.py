@@ -10,7 +10,6 @@ from plimsoll.api.meta import ObjectKey
 from plimsoll.api.volumes import PersistentVolume, PersistentVolumeClaim
 from plimsoll.decide.plan import NOTHING
 from plimsoll.decide.provisioning.calls import CallFailed, Code, Deleted
-from plimsoll.decide.provisioning.holds import hold_of
 from plimsoll.decide.provisioning.intents import (
     LEAVES_NOTHING,
     Intent,
@@ -18,6 +17,7 @@ from plimsoll.decide.provisioning.intents import (
     after_repeated,
     after_unread_intent,
     is_waiting,
+    may_be_given_up,
     undoing,
 )
 from plimsoll.decide.provisioning.outcomes import after_cleanup, before_cleanup
@@ -86,7 +86,10 @@ class BegunCalls:
     async def _gives_up(self, uid: str, claim: PersistentVolumeClaim | None) -> bool:
         """Whether what was begun is undone beside what comes next for the claim: a pod waits, and
         the driver may not answer for long. Raises KubeError."""
-        if claim is None or hold_of(claim) is None or self._sidecar.decisions.is_compatible:
+        begun = self._intents.find(uid)
+        if begun is None or not may_be_given_up(begun, claim):
+            return False
+        if self._sidecar.decisions.is_compatible:
             return False
         intent = await self._intents.give_up(uid)
         if intent is not None:
