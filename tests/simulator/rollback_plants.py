@@ -12,7 +12,7 @@ from plimsoll.decide.claims.writes import annotate
 from plimsoll.decide.plan import Patch
 from plimsoll.decide.provisioning import outcomes, recorded
 from plimsoll.decide.provisioning.holds import HOLD
-from plimsoll.decide.provisioning.intents import Intent
+from plimsoll.decide.provisioning.intents import Intent, intent_in
 from plimsoll.decide.repair import selected_node
 from plimsoll.decide.scheduling.binding import group_progress, groups as group_decisions
 from plimsoll.decide.scheduling.binding.groups import Group, GroupState
@@ -22,6 +22,7 @@ from plimsoll.processes.provisioner import sidecar
 from plimsoll.processes.provisioner.capacity.queries import CapacityQueries
 from plimsoll.processes.provisioner.claims import attempts
 from plimsoll.processes.scheduler.binding.groups import Groups
+from plimsoll.processes.scheduler.state import BY_CLAIM, Stores
 from plimsoll.reconcile.intents import IntentBook
 
 
@@ -168,3 +169,23 @@ class _AnyAttempt:
         )
         found = (self._view.intent(uid, hold) for hold in holds)
         return next((intent for intent in found if intent is not None), None)
+
+
+def tell_volumes_of_nodes_by_name() -> None:
+    """A volume that a node's own provisioner has made counts as recorded if that of another node
+    is."""
+    alike = property(lambda asset: not (asset.number or asset.is_given_up))
+    _plant(recorded.Asset, "is_named_alike", alike)
+
+
+def believe_the_highest_number_alone() -> None:
+    """What the provisioner of one node has noted hides what another one notes for the claim."""
+    known = Stores.intent
+
+    def newest(stores: Stores, claim_uid: str, hold: str) -> Intent | None:
+        leases = stores.records.snapshot().by(BY_CLAIM, claim_uid).values()
+        found = [intent for lease in leases if (intent := intent_in(lease.annotations))]
+        last = max(found, key=lambda intent: intent.number, default=None)
+        return known(stores, claim_uid, hold) if last is not None and last.hold == hold else None
+
+    _plant(Stores, "intent", newest)

@@ -20,6 +20,7 @@ from time import monotonic
 from types import FrameType
 from typing import NoReturn
 
+from plimsoll.simulator.cluster.shape import ClusterShape
 from plimsoll.simulator.failures.shrink import Shrinking, events_of, shrink
 from plimsoll.simulator.failures.timeline import MANY_LINES, timeline
 from plimsoll.simulator.run import RunVerdict
@@ -58,6 +59,7 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--seeds", type=int, default=20, help="how many")
     run.add_argument("--first", type=int, default=1, help="the first seed")
     run.add_argument("--takeovers", action="store_true", help="those in which a zone is taken over")
+    run.add_argument("--on-nodes", action="store_true", help="those with provisioners on each node")
     run.add_argument("--jobs", type=int, default=cores(), help="runs at the same time")
     run.add_argument("--no-shrink", action="store_true", help="do not make a failing seed shorter")
     run.add_argument("--runs", type=int, default=100, help="runs at most, to make it shorter")
@@ -94,10 +96,16 @@ def sweep(options: argparse.Namespace) -> int:
 
 
 def _chosen(options: argparse.Namespace) -> Sequence[int]:
-    if not options.takeovers:
+    if not (options.takeovers or options.on_nodes):
         return range(options.first, options.first + options.seeds)
-    taking_over = (each for each in count(options.first) if generate(each).cluster.takeover)
-    return tuple(islice(taking_over, options.seeds))
+    fitting = (seed for seed in count(options.first) if _is_chosen(generate(seed).cluster, options))
+    return tuple(islice(fitting, options.seeds))
+
+
+def _is_chosen(cluster: ClusterShape, options: argparse.Namespace) -> bool:
+    is_on_nodes = any(driver.on_each_node for driver in cluster.drivers)
+    takes_part = bool(cluster.takeover) or not options.takeovers
+    return takes_part and (is_on_nodes or not options.on_nodes)
 
 
 def _play(seeds: Sequence[int], jobs: int, tally: Tally) -> None:
@@ -119,8 +127,10 @@ def _rest(seeds: Sequence[int], tally: Tally, options: argparse.Namespace) -> st
     """How to go on: with all seeds from the first one on that has not ended."""
     first = min(set(seeds) - set(tally.seeds), default=seeds[-1] + 1)
     left = sum(each >= first for each in seeds)
-    chosen = " SIM=--takeovers" if options.takeovers else ""
-    return f"go on with: make sim FIRST={first} SEEDS={left}{chosen}"
+    flags = {"--takeovers": options.takeovers, "--on-nodes": options.on_nodes}
+    chosen = " ".join(flag for flag, is_given in flags.items() if is_given)
+    more = f' SIM="{chosen}"' if " " in chosen else f" SIM={chosen}" if chosen else ""
+    return f"go on with: make sim FIRST={first} SEEDS={left}{more}"
 
 
 # One failing seed

@@ -7,6 +7,8 @@ from ipaddress import IPv4Network
 from itertools import islice
 from random import Random
 
+import msgspec
+
 from plimsoll.api.meta import ObjectKey
 from plimsoll.decide.capacity.names import leader_lease_name
 from plimsoll.decide.ceph.takeover.auto_takeover import AutoTakeoverMode
@@ -110,16 +112,21 @@ def controller(hosts: Hosts, settings: ControllerSettings, shape: ClusterShape) 
     return begin
 
 
-def provisioner(hosts: Hosts, driver: SimulatedDriver, shape: ClusterShape) -> Begin:
+def provisioner(
+    hosts: Hosts, driver: SimulatedDriver, shape: ClusterShape, node: str = ""
+) -> Begin:
+    """`node` is the one that it serves; empty: all."""
     flags = _provisioner_flags(driver, shape)
-    first = shape.nodes[0].name
+    if node:
+        flags = _on_node(flags, node)
+    endpoint = node or shape.nodes[0].name
 
     def begin(process: SimulatedProcess, chance: Random) -> Work:
         clients = Clients(
             kube=hosts.client(process, chance, "plimsoll-provisioner"),
             capacity=hosts.client(process, chance, "plimsoll-provisioner"),
             election=hosts.client(process, chance, "plimsoll-provisioner"),
-            driver=CsiLink(hosts.drivers[driver.name], first, process),
+            driver=CsiLink(hosts.drivers[driver.name], endpoint, process, is_alone=bool(node)),
             clock=process.clock,
         )
         identity = _identity(process, chance, _provisioner_lease(flags, driver))
@@ -172,6 +179,16 @@ def _provisioner_flags(driver: SimulatedDriver, shape: ClusterShape) -> Provisio
         leader_election_renew_deadline=seconds(shape.pace.renew_deadline),
         leader_election_retry_period=seconds(shape.pace.provisioner_retry_period),
         retry_interval_start=timedelta(milliseconds=500),
+    )
+
+
+def _on_node(flags: ProvisionerFlags, node: str) -> ProvisionerFlags:
+    return msgspec.structs.replace(
+        flags,
+        node_deployment=True,
+        node_name=node,
+        pod_name=f"{flags.pod_name}-{node}",
+        leader_election=False,
     )
 
 

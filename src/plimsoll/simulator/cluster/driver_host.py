@@ -37,6 +37,9 @@ from plimsoll.wire.csi.transport import NO_METADATA, Metadata, Permit, permit_al
 STOCK_PROVISIONER = "csi-provisioner-"
 """How the names of its processes begin, followed by that of the driver."""
 NOWHERE = Path("/nonexistent")
+AT = "@"
+"""Between the name that was asked for and the node, in the name of a volume that only the driver of
+that node knows. No name that is asked for has it."""
 OWN_CALLS = frozenset(
     method.name
     for method in (
@@ -82,6 +85,8 @@ class AnsweredCall:
     method: str
     request: bytes
     sent_at: float
+    alone_on: str = ""
+    """The node whose driver is asked, where each node has its own; empty: they are one."""
 
 
 class DriverHost:
@@ -210,11 +215,30 @@ class DriverHost:
         self, node: str, call: AnsweredCall, metadata: Metadata
     ) -> asyncio.Task[bytes] | None:
         deleted = self._find_name(call)
-        work = self.begin(node, call.method, call.request, metadata)
+        work = self.begin(node, call.method, self._heard(call), metadata)
         if work is not None:
             done = partial(self._carried_out, call, deleted)
             work.add_done_callback(done, context=self.network.context)
         return work
+
+    def _heard(self, call: AnsweredCall) -> bytes:
+        """What the driver is asked for. One that is alone on its node gives no other driver's
+        volume for a name, and finds none of theirs to delete."""
+        if not call.alone_on:
+            return call.request
+        own = f"{AT}{call.alone_on}"
+        if call.method == methods.CREATE_VOLUME.name:
+            creation = csi.CreateVolumeRequest.FromString(call.request)
+            creation.name += own
+            return creation.SerializeToString()
+        message = DELETIONS.get(call.method)
+        if message is None or self.driver is None:
+            return call.request
+        deletion = message.FromString(call.request)
+        record = self.driver.ledger.volumes.find(deletion.volume_id)
+        if record is not None and not record.name.endswith(own):
+            deletion.volume_id += own
+        return deletion.SerializeToString()
 
     def _carried_out(
         self, call: AnsweredCall, deleted: str | None, work: asyncio.Task[bytes]
@@ -268,10 +292,14 @@ async def _late(working: Coroutine[Any, Any, bytes], process: SimulatedProcess, 
 class CsiLink:
     """The way of one process to the driver's socket on one node. Implements CsiTransport."""
 
-    def __init__(self, host: DriverHost, node: str, process: SimulatedProcess) -> None:
+    def __init__(
+        self, host: DriverHost, node: str, process: SimulatedProcess, *, is_alone: bool = False
+    ) -> None:
+        """`is_alone`: the driver there has volumes and names of its own."""
         self._host = host
         self._node = node
         self._process = process
+        self._alone_on = node if is_alone else ""
 
     async def call(
         self, method: str, request: bytes, *, within: timedelta, permit: Permit = permit_always
@@ -281,7 +309,7 @@ class CsiLink:
         sent_at = network.loop.time()
         for listener in host.on_call:
             listener(self._process, method)
-        call = AnsweredCall(self._process, method, request, sent_at)
+        call = AnsweredCall(self._process, method, request, sent_at, self._alone_on)
         exchange = Exchange(
             network,
             lambda: host.receive(self._node, call, metadata),

@@ -1,6 +1,6 @@
 """What a simulated cluster consists of: nodes in racks and zones, drivers with pools, classes."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from plimsoll.api.meta import ObjectKey
@@ -41,6 +41,15 @@ class SimulatedNode:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Copies:
+    """How many of each process there are; of several, one leads."""
+
+    schedulers: int = 2
+    controllers: int = 2
+    provisioners: int = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SimulatedDriver:
     name: str
     pools: tuple[Document, ...]
@@ -52,6 +61,16 @@ class SimulatedDriver:
     """Whether a volume that is made again under the same name has the same id."""
     only_csi: bool = False
     """Whether it knows neither epochs of leaders nor any call that CSI does not have."""
+    on_each_node: bool = False
+    """Whether each node has a provisioner of its own (`--node-deployment`), and a driver that knows
+    only the volumes which this one has asked for."""
+
+    def provisioners(self, nodes: Iterable[SimulatedNode], copies: Copies) -> dict[str, str]:
+        """The processes of its provisioners, by name, with the node that each serves; empty: all
+        nodes."""
+        if self.on_each_node:
+            return {f"provisioner-{self.name}-{node.name}": node.name for node in nodes}
+        return {f"provisioner-{self.name}-{number}": "" for number in range(copies.provisioners)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,15 +83,6 @@ class SimulatedClass:
     reclaim: str = "Delete"
     allowed: tuple[tuple[str, tuple[str, ...]], ...] = ()
     """Topology keys, with the driver's prefix, and the values that are allowed."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Copies:
-    """How many of each process there are; of several, one leads."""
-
-    schedulers: int = 2
-    controllers: int = 2
-    provisioners: int = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

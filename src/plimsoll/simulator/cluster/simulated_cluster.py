@@ -8,7 +8,7 @@ The API server, drivers, schedulers, controllers, provisioners and nodes know on
 API and CSI; the links between them are simulated.
 """
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from random import Random
 
@@ -90,9 +90,8 @@ class SimulatedCluster:
             begin = assembly.controller(hosts, assembly.controller_settings(shape), shape)
             self._add(f"controller-{number}", begin)
         for driver in shape.drivers:
-            for number in range(shape.copies.provisioners):
-                begin = assembly.provisioner(hosts, driver, shape)
-                self._add(f"provisioner-{driver.name}-{number}", begin)
+            for name, node in driver.provisioners(shape.nodes, shape.copies).items():
+                self._add(name, assembly.provisioner(hosts, driver, shape, node))
         self.machines = {}
         offset = 0
         for rack, nodes in shape.racks.items():
@@ -159,6 +158,16 @@ class SimulatedCluster:
     def _everything(self) -> tuple[Component, ...]:
         stock = self.stock_provisioners.values()
         return (*self.components.values(), self.second_scheduler, *stock)
+
+    def in_zone(self, zone: str) -> Iterator[Component]:
+        """What runs on the nodes there."""
+        nodes = [node for node in self.shape.nodes if node.zone == zone]
+        for rack in dict.fromkeys(node.rack for node in nodes):
+            yield self.components[f"nodes {rack}"]
+        for driver in self.shape.drivers:
+            if driver.on_each_node:
+                for name in driver.provisioners(nodes, self.shape.copies):
+                    yield self.components[name]
 
     def provisioners(self, driver: str) -> list[Component]:
         """All copies of ours."""

@@ -119,9 +119,8 @@ class LoseZone(ScenarioFault, frozen=True, kw_only=True, tag="loseZone"):
     lasting: float = 120.0
 
     def strike(self, faults: "Faulty") -> None:
-        for rack, machines in faults.cluster.machines.items():
-            if machines.nodes[0].zone == self.zone:
-                faults.cut(faults.cluster.components[f"nodes {rack}"], self.lasting)
+        for component in faults.cluster.in_zone(self.zone):
+            faults.cut(component, self.lasting)
 
 
 class LoseMessages(ScenarioFault, frozen=True, kw_only=True, tag="loseMessages"):

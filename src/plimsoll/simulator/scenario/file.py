@@ -206,7 +206,7 @@ def process_names(shape: ClusterShape) -> list[str]:
     names += [f"scheduler-{number}" for number in range(copies.schedulers)]
     names += [f"controller-{number}" for number in range(copies.controllers)]
     for driver in shape.drivers:
-        names += [f"provisioner-{driver.name}-{n}" for n in range(copies.provisioners)]
+        names += driver.provisioners(shape.nodes, copies)
     return [*names, *(f"nodes {rack}" for rack in shape.racks)]
 
 

@@ -9,6 +9,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from random import Random
 
+import msgspec
+
 from plimsoll.decide.repair.repairs import RepairRule
 from plimsoll.processes.driver.backends.pools.faults import FaultyCall, When
 from plimsoll.simulator.cluster.shape import ClusterShape
@@ -20,6 +22,7 @@ from plimsoll.simulator.scenario.generated.cluster import (
     ZONAL,
     generated_cluster,
     happens,
+    with_disks_of_nodes,
     with_other_drivers,
 )
 from plimsoll.simulator.scenario.generated.groups import (
@@ -125,6 +128,8 @@ def generate(seed: int) -> Scenario:
         if happens(places, share):
             events += plot(places, shape)
     shape = with_takeovers(fitted(shape, events), events)
+    shape = with_disks_of_nodes(Random(f"node deployment of scenario {seed}"), shape)  # noqa: S311 - chance of a simulation
+    events = [fitting for each in events if (fitting := as_on_each_node(each, shape)) is not None]
     events.sort(key=lambda each: each.at)
     return Scenario(
         seed=seed,
@@ -159,6 +164,22 @@ def fitted(shape: ClusterShape, events: list[Event]) -> ClusterShape:
     if any(isinstance(each, actions.DeleteSelectedNodes) for each in events):
         shape = replace(shape, repairs=(RepairRule.SELECTED_NODE.value,))
     return shape
+
+
+def as_on_each_node(event: Event, shape: ClusterShape) -> Event | None:
+    """The same where a driver has a provisioner on each node: any of them in place of the one that
+    leads. csi-provisioner has no place there: without an election no program notes that another
+    has led, which is tried where there is one provisioner."""
+    for driver in shape.drivers:
+        if not driver.on_each_node:
+            continue
+        if isinstance(event, faults.LeadByCsiProvisioner) and event.driver == driver.name:
+            return None
+        one = f"provisioner-{driver.name}-0"
+        leader = f"leader of provisioner-{driver.name}"
+        if isinstance(event, faults.Cut | faults.Pause) and event.what in (one, leader):
+            return msgspec.structs.replace(event, what=f"provisioner-{driver.name}-*")
+    return event
 
 
 def _actions(chance: Random, shape: ClusterShape) -> list[AnyAction]:

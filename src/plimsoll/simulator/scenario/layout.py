@@ -98,6 +98,7 @@ class DriverPart(FilePart, frozen=True, kw_only=True):
     tracks_capacity: bool = True
     ids_from_names: bool = False
     only_csi: bool = False
+    on_each_node: bool = False
 
 
 class ClassPart(FilePart, frozen=True, kw_only=True):
@@ -277,6 +278,7 @@ def _driver(place: str, given: Any, nodes: tuple[SimulatedNode, ...]) -> Simulat
         tracks_capacity=part.tracks_capacity,
         ids_from_names=part.ids_from_names,
         only_csi=part.only_csi,
+        on_each_node=part.on_each_node,
     )
 
 
@@ -349,6 +351,7 @@ def cluster_document(shape: ClusterShape) -> Document:
                 "tracksCapacity": driver.tracks_capacity,
                 "idsFromNames": driver.ids_from_names,
                 "onlyCsi": driver.only_csi,
+                "onEachNode": driver.on_each_node,
                 "pools": [*driver.pools],
             }
             for driver in shape.drivers

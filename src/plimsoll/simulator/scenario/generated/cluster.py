@@ -116,6 +116,20 @@ def _serves(pool: Document, node: SimulatedNode) -> bool:
     return topology.items() <= node.topology.items()
 
 
+def with_disks_of_nodes(chance: Random, shape: ClusterShape) -> ClusterShape:
+    """In some clusters the driver of local disks has a provisioner on each node, and in some of
+    these also classes that bind at once are its."""
+    if not happens(chance, 0.125):
+        return shape
+    drivers = (replace(each, on_each_node=each.name == LOCAL) for each in shape.drivers)
+    classes = shape.classes
+    if happens(chance, 0.3):
+        classes = tuple(
+            replace(each, driver=LOCAL) if each.is_immediate else each for each in classes
+        )
+    return replace(shape, drivers=tuple(drivers), classes=classes)
+
+
 def with_other_drivers(chance: Random, shape: ClusterShape) -> ClusterShape:
     """In some clusters a driver knows only what CSI has."""
     drivers = tuple(replace(each, only_csi=happens(chance, 0.25)) for each in shape.drivers)
