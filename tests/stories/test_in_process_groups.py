@@ -135,7 +135,11 @@ class Scene:
 
 @asynccontextmanager
 async def a_scene(
-    *, outer: Sequence[str] = (FREE, FREE), full: str = "", **life: object
+    *,
+    outer: Sequence[str] = (FREE, FREE),
+    full: str = "",
+    shelf: ZonalShelf | None = None,
+    **life: object,
 ) -> AsyncIterator[Scene]:
     """`outer` is the room of the driver on each node, `full` the zones without room inside."""
     async with AsyncExitStack() as stack:
@@ -146,7 +150,7 @@ async def a_scene(
         for node in NODES:
             labels = {"labels": {ZONE: node.removeprefix("node-")}}
             await cluster.patch("Node", node, {"metadata": labels})
-        scene = Scene(cluster, ZonalShelf(full={*full}), storage)
+        scene = Scene(cluster, shelf or ZonalShelf(full={*full}), storage)
         await cluster.create(driver_object(OTHER), a_delayed_class("outer", OTHER))
         await cluster.create(a_class(NAME, "inner", waits=True))
         await scene.control(**life)

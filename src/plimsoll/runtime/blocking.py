@@ -1,8 +1,9 @@
 """How code that blocks is called from the event loop: in a thread, or otherwise in a simulation."""
 
-import asyncio
 from collections.abc import Callable
 from typing import Protocol, TypeVar
+
+from plimsoll.runtime.deadlines import in_own_thread
 
 T = TypeVar("T")
 
@@ -14,4 +15,5 @@ class Blocking(Protocol):
 
 
 async def in_thread(function: Callable[[], T], /) -> T:
-    return await asyncio.to_thread(function)
+    """One that never returns holds up no other call, nor the end of the process."""
+    return await in_own_thread(function, BaseException)

@@ -21,6 +21,12 @@ async def in_thread_within(limit: timedelta, function: Callable[[], T], expected
 
     What it is not expected to raise is reported by the thread as well.
     """
+    async with asyncio.timeout(limit.total_seconds()):
+        return await in_own_thread(function, expected)
+
+
+async def in_own_thread(function: Callable[[], T], expected: Expected) -> T:
+    """The same without a limit."""
     loop = asyncio.get_running_loop()
     result: asyncio.Future[T] = loop.create_future()
 
@@ -39,8 +45,7 @@ async def in_thread_within(limit: timedelta, function: Callable[[], T], expected
             _tell(loop, lambda: None if result.done() else result.set_result(value))
 
     threading.Thread(target=call, daemon=True).start()
-    async with asyncio.timeout(limit.total_seconds()):
-        return await result
+    return await result
 
 
 def _tell(loop: asyncio.AbstractEventLoop, told: Callable[[], None]) -> None:

@@ -106,12 +106,14 @@ class ControllerSettings(config.Settings, frozen=True, kw_only=True):
     provisioner_call_limit: Annotated[
         timedelta,
         Meta(
-            description="How long a call of a provisioner inside the controller may have effects;"
-            " what an earlier controller began is settled after that."
+            description="How long a call of a provisioner inside the controller may take. One that"
+            " takes longer goes on by itself, and an event says so; what an earlier controller"
+            " began is settled after that."
         ),
         Flag(
-            "How long a call of a provisioner inside the controller may have effects. After a"
-            " restart, what was begun before is settled after that."
+            "How long a call of a provisioner inside the controller may take. One that takes"
+            " longer goes on by itself, and an event says so. After a restart, what was begun"
+            " before is settled after that."
         ),
     ] = timedelta(seconds=15)
     csi_addresses: Annotated[
@@ -297,7 +299,9 @@ def intent_settings(settings: ControllerSettings) -> InProcessIntentSettings:
         raise ConfigError("provisioner_call_limit: must be longer than nothing")
     ended = NO_TIME if settings.leader_elect else settings.leader_elect_lease_duration
     return InProcessIntentSettings(
-        namespace=settings.leader_elect_namespace, wait=settings.provisioner_call_limit + ended
+        namespace=settings.leader_elect_namespace,
+        wait=settings.provisioner_call_limit + ended,
+        call_limit=settings.provisioner_call_limit,
     )
 
 

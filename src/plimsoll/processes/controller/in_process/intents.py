@@ -24,6 +24,8 @@ class InProcessIntentSettings:
     """Where the leases are: that of the controller's own."""
     wait: timedelta = timedelta(seconds=30)
     """How long calls of an earlier controller may still be under way."""
+    call_limit: timedelta = timedelta(seconds=15)
+    """How long an answer of a provisioner is waited for before other work goes on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,6 +1,7 @@
 """Runs what takes time and happens outside the API: provisioning, deleting, recycling.
 
-At most one operation of any kind at a time for each volume. One that fails is not begun
+At most one operation of any kind at a time for each volume, and so many for each provisioner: one
+that does not answer leaves the others theirs. One that fails is not begun
 again before a delay that doubles with every failure; then the object is looked at anew, and only
 if that still asks for the operation it is tried again. Nothing is remembered over a restart:
 operations are safe to repeat.
@@ -8,8 +9,8 @@ operations are safe to repeat.
 
 import asyncio
 import logging
-from collections import deque
-from collections.abc import Awaitable, Callable
+from collections import Counter, deque
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
@@ -25,7 +26,8 @@ BACKOFF = Backoff(first=timedelta(milliseconds=500), limit=timedelta(minutes=2))
 FORGOTTEN_AFTER = timedelta(hours=1)
 SHORTEST = timedelta(milliseconds=1)
 """Timers are not more exact: a shorter rest of a delay counts as none."""
-WORKERS = 16
+MOST_AT_ONCE = 16
+"""Of each provisioner."""
 
 
 class OperationVerdict(StrEnum):
@@ -44,6 +46,7 @@ Wake = Callable[[timedelta], None]
 @dataclass(frozen=True, slots=True)
 class _Operation:
     volume: str
+    provisioner: str
     work: Work
     wake: Wake
 
@@ -58,13 +61,15 @@ class Operations:
     def __init__(self, clock: Clock, chance: Random) -> None:
         self._clock = clock
         self._chance = chance
-        self._waiting: deque[_Operation] = deque()
+        self._waiting: dict[str, deque[_Operation]] = {}
+        """By provisioner."""
+        self._running: Counter[str] = Counter()
         self._changed = asyncio.Event()
         self._busy: set[str] = set()
         self._asked_again: set[str] = set()
         self._failed: dict[str, _Failed] = {}
 
-    def begin(self, volume: str, work: Work, wake: Wake) -> None:
+    def begin(self, volume: str, work: Work, wake: Wake, *, provisioner: str = "") -> None:
         """Unless one for this volume is under way, or the last one failed a moment ago."""
         if volume in self._busy:
             self._asked_again.add(volume)
@@ -75,7 +80,8 @@ class Operations:
             wake(timedelta(seconds=left))
             return
         self._busy.add(volume)
-        self._waiting.append(_Operation(volume, work, wake))
+        waiting = self._waiting.setdefault(provisioner, deque())
+        waiting.append(_Operation(volume, provisioner, work, wake))
         self._changed.set()
 
     def ask_again(self, volume: str) -> None:
@@ -86,25 +92,31 @@ class Operations:
     async def run(self) -> None:
         """Never returns; cancel it."""
         async with asyncio.TaskGroup() as group:
-            for number in range(WORKERS):
-                group.create_task(self._work(), name=f"operations {number}")
-
-    async def _work(self) -> None:
-        while True:
-            while not self._waiting:
+            while True:
                 self._changed.clear()
+                for operation in self._next():
+                    group.create_task(self._carry_out(operation), name="operation")
                 await self._changed.wait()
-            operation = self._waiting.popleft()
-            verdict = OperationVerdict.TRY_AGAIN
-            try:
-                verdict = await operation.work()
-            except KubeError as error:
-                log.warning(
-                    "operation failed", extra={"volume": operation.volume, "error": str(error)}
-                )
-            finally:
-                self._busy.discard(operation.volume)
-                self._end(operation, verdict)
+
+    def _next(self) -> Iterator[_Operation]:
+        """Those whose turn it is."""
+        for provisioner, waiting in self._waiting.items():
+            while waiting and self._running[provisioner] < MOST_AT_ONCE:
+                self._running[provisioner] += 1
+                yield waiting.popleft()
+
+    async def _carry_out(self, operation: _Operation) -> None:
+        verdict = OperationVerdict.TRY_AGAIN
+        try:
+            verdict = await operation.work()
+        except KubeError as error:
+            facts = {"volume": operation.volume, "error": str(error)}
+            log.warning("operation failed", extra=facts)
+        finally:
+            self._running[operation.provisioner] -= 1
+            self._changed.set()
+            self._busy.discard(operation.volume)
+            self._end(operation, verdict)
 
     def _end(self, operation: _Operation, verdict: OperationVerdict) -> None:
         asked_again = operation.volume in self._asked_again

@@ -9,6 +9,7 @@ scheduler takes the hold off.
 import logging
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 
 from plimsoll.api.core import Node
 from plimsoll.api.quantity import Format, Quantity
@@ -50,6 +51,7 @@ from plimsoll.decide.provisioning.in_process.unrecorded_assets import (
 from plimsoll.decide.provisioning.intents import Intent, IntentState, is_waiting
 from plimsoll.decide.provisioning.recorded import is_of_other_provisioner
 from plimsoll.enact.enactor import Done, Overtaken
+from plimsoll.processes.controller.in_process.calls import Question, answered
 from plimsoll.processes.controller.in_process.intents import InProcessIntents
 from plimsoll.processes.controller.in_process.operations import OperationVerdict
 from plimsoll.processes.controller.in_process.provisioners.protocol import (
@@ -168,17 +170,17 @@ class Provisioning:
             secret=self._context.read_secret,
         )
 
-        async def make() -> tuple[MadeVolume, Document]:
-            made = await provisioner.provision(request)
-            return made, volume_document(request, made)
-
+        question = Question(
+            provisioner=provisioner.name, asset=operation.asset_name, what="provisioning"
+        )
         with self._context.metrics.measured(provisioner.name, "volume_provision"):
-            described = await self._context.call(provisioner.name, make)
+            made = await self._context.calls.ask(question, lambda: provisioner.provision(request))
+            described = await answered(provisioner.name, partial(_described, request, made))
         log.info(
             "volume made",
             extra={"volume": operation.volume_name, "claim": str(operation.claim.key)},
         )
-        return described
+        return made, described
 
     def _is_wanted(
         self, begun: Intent, claim: PersistentVolumeClaim, made: MadeVolume | None
@@ -268,6 +270,10 @@ class Provisioning:
 
 def _is_reachable(made: MadeVolume, node: Node) -> bool:
     return all(node.labels.get(label) in values for label, values in made.reachable_from.items())
+
+
+async def _described(request: ProvisionRequest, made: MadeVolume) -> Document:
+    return volume_document(request, made)
 
 
 def volume_document(request: ProvisionRequest, made: MadeVolume) -> Document:

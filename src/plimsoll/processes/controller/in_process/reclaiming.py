@@ -19,6 +19,7 @@ from plimsoll.decide.claims.operations import (
 from plimsoll.decide.claims.reclaim import after_delete, after_recycle, has_ended, is_released
 from plimsoll.decide.plan import Plan
 from plimsoll.decide.provisioning.in_process.intents import asset_name_of
+from plimsoll.processes.controller.in_process.calls import Question
 from plimsoll.processes.controller.in_process.operations import OperationVerdict
 from plimsoll.processes.controller.in_process.provisioners.protocol import (
     DeleteRequest,
@@ -51,7 +52,10 @@ class Reclaiming:
         outcome: Finished | Failed = Finished()
         try:
             with self._context.metrics.measured(provisioner.name, "volume_recycle"):
-                await self._context.call(provisioner.name, lambda: provisioner.recycle(volume))
+                await self._context.calls.ask(
+                    _question(provisioner, volume, "recycling"),
+                    lambda: provisioner.recycle(volume),
+                )
         except ProvisionerError as error:
             outcome = Failed(error.message)
         return await self._tell(
@@ -81,7 +85,10 @@ class Reclaiming:
         )
         try:
             with self._context.metrics.measured(provisioner.name, "volume_delete"):
-                await self._context.call(provisioner.name, lambda: provisioner.delete(request))
+                await self._context.calls.ask(
+                    _question(provisioner, volume, "deletion"),
+                    lambda: provisioner.delete(request),
+                )
         except ProvisionerError as error:
             in_use = error.trouble is Trouble.IN_USE
             return InUse(error.message) if in_use else Failed(error.message)
@@ -106,6 +113,15 @@ class Reclaiming:
     ) -> OperationVerdict:
         is_written = await self._context.write_about(VOLUMES, volume, decide)
         return OperationVerdict.DONE if is_done and is_written else OperationVerdict.TRY_AGAIN
+
+
+def _question(provisioner: Provisioner, volume: PersistentVolume, what: str) -> Question:
+    """Of this release of this object: what was emptied once may hold the data of another claim."""
+    return Question(
+        provisioner=provisioner.name,
+        asset=asset_name_of(volume),
+        what=f"{what} of {volume.uid} after {volume.spec.claim_uid}",
+    )
 
 
 def _is_dealt_with(volume: PersistentVolume) -> bool:

@@ -2,8 +2,7 @@
 that are decided again after a conflict."""
 
 import logging
-import traceback
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
@@ -14,19 +13,17 @@ from plimsoll.decide.claims.view import ClaimsAndVolumes
 from plimsoll.decide.plan import Plan
 from plimsoll.decide.provisioning.in_process.intents import selected_node_name
 from plimsoll.enact.enactor import Done, Outcome, Overtaken
+from plimsoll.processes.controller.in_process.calls import ProvisionerCalls, Question
 from plimsoll.processes.controller.in_process.operation_metrics import ControllerOperationMetrics
 from plimsoll.processes.controller.in_process.provisioners import protocol
 from plimsoll.processes.controller.in_process.provisioners.protocol import ProvisionerError, Trouble
 from plimsoll.processes.controller.in_process.provisioners.registry import Registry
 from plimsoll.reconcile.loop import Tools
-from plimsoll.runtime.leading.fence import Fence
 from plimsoll.wire.errors import Failure, KubeError
-from plimsoll.wire.fenced import check_fence
 from plimsoll.wire.kind import Kind, typed
 
 log = logging.getLogger(__name__)
 
-T = TypeVar("T")
 Object = TypeVar("Object", PersistentVolume, PersistentVolumeClaim)
 
 ATTEMPTS = 5
@@ -52,10 +49,7 @@ class OperationContext:
     registry: Registry
     view: Callable[[], OperationView]
     metrics: ControllerOperationMetrics
-
-    async def call(self, provisioner: str, call: Callable[[], Awaitable[T]]) -> T:
-        """Raises ProvisionerError and FencedError."""
-        return await call_provisioner(provisioner, call, self.tools.fence)
+    calls: ProvisionerCalls
 
     async def delete_asset(self, provisioner: str, name: str) -> None:
         """What may have been made under this name and is recorded nowhere. Raises ProvisionerError
@@ -66,7 +60,8 @@ class OperationContext:
             raise ProvisionerError(Trouble.TRY_AGAIN, problem)
         request = protocol.DeleteRequest(volume_name=name, volume=None, secret=self.read_secret)
         with self.metrics.measured(provisioner, "volume_delete"):
-            await self.call(provisioner, lambda: found.delete(request))
+            question = Question(provisioner=provisioner, asset=name, what="deletion")
+            await self.calls.ask(question, lambda: found.delete(request))
 
     async def find_volume(self, name: str) -> PersistentVolume | None:
         """As the server knows it, not as it was seen last."""
@@ -113,25 +108,3 @@ class OperationContext:
             problem = "does not exist" if missing else f"cannot be read ({error.failure})"
             message = f"secret {reference} {problem}"
             raise ProvisionerError(Trouble.TRY_AGAIN, message) from error
-
-
-async def call_provisioner(provisioner: str, call: Callable[[], Awaitable[T]], fence: Fence) -> T:
-    """What a provisioner answers. It is foreign code: every exception becomes a ProvisionerError,
-    and its text, which could hold a secret, is neither shown nor logged.
-
-    Raises FencedError, and then the provisioner was not asked."""
-    check_fence(fence, f"provisioner {provisioner}")
-    try:
-        return await call()
-    except ProvisionerError:
-        raise
-    except Exception as error:  # noqa: BLE001 - foreign code may raise anything
-        name, where = type(error).__name__, traceback.extract_tb(error.__traceback__)[-1]
-        facts = {
-            "provisioner": provisioner,
-            "error": name,
-            "at": f"{where.filename}:{where.lineno}",
-        }
-        log.error("provisioner failed", extra=facts)  # noqa: TRY400 - a traceback shows the text
-        message = f"unexpected {name} in provisioner {provisioner}"
-        raise ProvisionerError(Trouble.TRY_AGAIN, message) from None

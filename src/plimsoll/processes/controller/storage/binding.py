@@ -41,6 +41,7 @@ from plimsoll.decide.provisioning.in_process.intents import (
 from plimsoll.decide.provisioning.in_process.unrecorded_assets import DeleteUnrecorded, decide_guard
 from plimsoll.decide.resources import VOLUMES
 from plimsoll.enact.enactor import Done
+from plimsoll.processes.controller.in_process.calls import ProvisionerCalls
 from plimsoll.processes.controller.in_process.intents import (
     InProcessIntents,
     InProcessIntentSettings,
@@ -118,8 +119,10 @@ class Binding(Loop):
         self._classes_with_news: set[str] = set()
         self._news = asyncio.Event()
         self._operations = Operations(tools.clock, tools.chance)
+        self._calls = ProvisionerCalls(tools.clock, tools.fence, intents.call_limit)
         context = OperationContext(
             tools=tools,
+            calls=self._calls,
             registry=self._registry,
             view=self._view,
             metrics=ControllerOperationMetrics(tools.metrics, tools.clock),
@@ -204,6 +207,7 @@ class Binding(Loop):
         async with asyncio.TaskGroup() as group:
             group.create_task(super().run(), name="reconcile")
             group.create_task(self._operations.run(), name="operations")
+            group.create_task(self._calls.run(), name="calls of provisioners")
             group.create_task(self._resync(), name="resync")
             group.create_task(self._pass_news_on(), name="news")
             group.create_task(self._look_for_strays(), name="stray intents")
@@ -386,7 +390,12 @@ class Binding(Loop):
         operation: VolumeOperation,
     ) -> None:
         volume, work = self._work_of(operation)
-        self._operations.begin(volume, work, lambda delay: self.queue.add_after(key, delay))
+        self._operations.begin(
+            volume,
+            work,
+            lambda delay: self.queue.add_after(key, delay),
+            provisioner=_provisioner_of(operation),
+        )
 
     def _work_of(self, operation: VolumeOperation) -> tuple[str, Work]:
         match operation:
@@ -417,6 +426,14 @@ class Binding(Loop):
             return await self._reclaiming.delete(operation)
         finally:
             self._being_reclaimed.discard(name)
+
+
+def _provisioner_of(operation: VolumeOperation) -> str:
+    match operation:
+        case Settle(intent) | SettleGivenUp(intent):
+            return intent.driver
+        case _:
+            return operation.provisioner
 
 
 def _is_agreement(decision: Decision | DeleteUnrecorded) -> bool:
