@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager
 from datetime import timedelta
 
 import msgspec
+import pytest
 
 from plimsoll.api.registry import Document
 from plimsoll.decide.provisioning.intents import read_intent
@@ -190,6 +191,33 @@ async def test_a_volume_is_made_from_a_snapshot_which_is_released_afterwards() -
         assert await volume_of(cluster, "copy")
         assert storage.created[-1].volume_content_source.HasField("snapshot")
         assert await finalizers(cluster, "VolumeSnapshot", "backup") == []
+
+
+async def test_cut_off_after_any_write_the_volume_of_a_snapshot_that_is_deleted_is_recorded() -> (
+    None
+):
+    for number in range(1, 20):
+        async with a_world() as (cluster, storage):
+            await a_snapshot(cluster, storage)
+            known = set(storage.ids)
+            first = RunningProvisioner(cluster, storage, seed=2, cut_after=number)
+            await first.start()
+            await cluster.create(made_from("VolumeSnapshot", "backup"))
+            await cluster.wait(timedelta(seconds=20))
+            was_cut, was_made = first.is_cut_off, set(storage.ids) > known
+            await first.kill()
+            await cluster.delete("VolumeSnapshot", "backup")
+            async with a_provisioner(cluster, storage, seed=3):
+                await cluster.wait(timedelta(minutes=5))
+                if was_made:
+                    assert await volume_of(cluster, "copy"), f"cut off after write {number}"
+                recorded = await cluster.all("PersistentVolume")
+                handles = {each["spec"]["csi"]["volumeHandle"] for each in recorded}
+                assert handles == set(storage.ids), f"cut off after write {number}"
+        if not was_cut:
+            assert number > 4, "the mark, the intent, the volume and events are writes"
+            return
+    pytest.fail("it never came to an end of its writes")
 
 
 async def test_a_snapshot_that_does_not_exist_is_reported_and_waited_for() -> None:

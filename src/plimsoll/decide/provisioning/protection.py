@@ -1,6 +1,8 @@
 """Finalizers that keep the sources of volumes while volumes are provisioned from them.
 
-They are set before the driver is called. A snapshot's is taken off as soon as the volume exists; a
+They are set before the driver is called. A snapshot's is taken off as soon as the volume is
+recorded (csi-provisioner does it as soon as it is made: then a volume that another process has to
+record is never asked for again if the snapshot is deleted meanwhile); a
 claim's when the claim is to be deleted and no clone of it is pending. What is left over, because a
 provisioner stopped half-way or a claim was deleted, is swept.
 """

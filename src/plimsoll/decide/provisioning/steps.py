@@ -197,7 +197,8 @@ class Call:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProvisioningRecord:
-    """Enact `plan`, which may fail without harm, and `creation`, then `after_saved`.
+    """Enact `creation`, then `plan`, which may fail without harm, and `after_saved`.
+    csi-provisioner carries out the plan first.
 
     The creation is tried again and again until the volume is stored; one that exists counts as
     stored. A volume is not deleted because it could not be stored: the claim would only have it

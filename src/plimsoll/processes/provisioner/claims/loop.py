@@ -251,14 +251,19 @@ class Claims(Loop):
                 remember = partial(self._remember, uid)
                 return None, await self._races.run(step, self._caches, remember)
             case ProvisioningRecord():
-                await self.tools.show(step.plan)
-                if await self._hold_back(key, step):
-                    return None, None
-                begun = self._begun.pop(uid, self.tools.clock.monotonic())
-                if not self._sidecar.decisions.is_compatible:
-                    step = step.with_token(self._sidecar.capacity.token_for_volume())
-                await self._unsaved.begin(key, uid, Unsaved(step, begun))
+                await self._record(key, uid, step)
                 return None, None
+
+    async def _record(self, key: ObjectKey, uid: str, step: ProvisioningRecord) -> None:
+        """The volume is there. It is stored, or waits for others of its pod."""
+        if self._sidecar.decisions.is_compatible:
+            await self.tools.show(step.plan)
+        if await self._hold_back(key, step):
+            return
+        begun = self._begun.pop(uid, self.tools.clock.monotonic())
+        if not self._sidecar.decisions.is_compatible:
+            step = step.with_token(self._sidecar.capacity.token_for_volume())
+        await self._unsaved.begin(key, uid, Unsaved(step, begun))
 
     async def _hold_back(self, key: ObjectKey, record: ProvisioningRecord) -> bool:
         """Whether the volume waits for others of its pod."""

@@ -71,6 +71,10 @@ class UnsavedVolumes:
         del self._waiting[uid]
         self._queue.forget(key)
         self._told(record, self._tools.clock.monotonic() - unsaved.begun)
+        if not self._sidecar.decisions.is_compatible:
+            # Before, the next process would have to ask for the volume again, from a source that is
+            # kept for that.
+            await self._tools.show(record.plan)
         await self._tools.show(after_saved(record, self._caches.claims.view().get(key)))
 
     async def _find_stored(
