@@ -44,7 +44,8 @@ def a_group(state: GroupState) -> Document:
     return groups.lease_document(StoredGroup(group=group), "kube-system")
 
 
-def an_intent(state: IntentState) -> Document:
+def an_intent(state: IntentState, node: str = "") -> Document:
+    """`node` is the one whose own provisioner has stored it; empty: that of all nodes."""
     intent = Intent(
         driver="zonal.example",
         claim=a_claim(),
@@ -52,6 +53,7 @@ def an_intent(state: IntentState) -> Document:
         state=state,
         hold="pod/0",
         volume_id="id-1",
+        node=node,
     )
     return lease_document(StoredIntent(intent=intent), "storage")
 
@@ -166,6 +168,16 @@ def test_no_volume_is_given_back_after_its_group_was_published(
     assert not held.record_changed(an_intent(IntentState.UNDOING), claims, {}, NODES), (
         "it is told once"
     )
+
+
+@pytest.mark.parametrize(("node", "is_wrong"), [("node-a", True), ("node-b", False)])
+def test_what_another_nodes_provisioner_made_before_may_be_given_back(
+    node: str, *, is_wrong: bool
+) -> None:
+    held, claims = HeldBack(), {"default/data": a_claim("", "node-a")}
+    assert not held.record_changed(a_group(GroupState.PUBLISHING), claims, {}, NODES)
+    undoing = an_intent(IntentState.UNDOING, node)
+    assert bool(held.record_changed(undoing, claims, {}, NODES)) is is_wrong
 
 
 def test_volumes_of_a_node_that_is_gone_may_be_given_back() -> None:

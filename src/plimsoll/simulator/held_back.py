@@ -106,7 +106,8 @@ class HeldBack:
     ) -> str:
         """`lease` holds a group or an intent; None: it is gone. Where the Node object of the
         published group is gone, its volumes are given back, because nothing tells what that node
-        would reach."""
+        would reach. What another node's own provisioner made for an earlier attempt is no volume of
+        that group."""
         if lease is None:
             return ""
         group = read_group(lease)
@@ -123,7 +124,7 @@ class HeldBack:
         claim = claims.get(str(intent.claim_key))
         if is_begun or claim is None or claim["metadata"]["uid"] != intent.uid:
             return ""
-        if node not in nodes:
+        if node not in nodes or intent.node not in ("", node):
             return ""
         is_taken = claim["spec"].get("volumeName", "") not in ("", intent.volume_name)
         is_taken |= _is_another(volumes.get(intent.volume_name), intent)

@@ -129,3 +129,12 @@ def test_pools_that_no_node_reaches_go_with_their_node() -> None:
 
     assert smaller is not None
     assert not any(pool["name"] == f"disk-{first}" for pool in smaller.cluster.drivers[1].pools)
+
+
+def test_a_node_whose_provisioner_a_fault_names_stays() -> None:
+    whole = generate(1)
+    node, other = [each.name for each in whole.cluster.nodes][:2]
+    named = Cut(at=1.0, what=f"provisioner-local.sim-{node}")
+    scenario = msgspec.structs.replace(whole, actions=(), faults=(named,))
+    assert without_node(scenario, name=node) is None
+    assert without_node(scenario, name=other) is not None

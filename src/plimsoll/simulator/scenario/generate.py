@@ -25,6 +25,7 @@ from plimsoll.simulator.scenario.generated.cluster import (
     with_disks_of_nodes,
     with_other_drivers,
 )
+from plimsoll.simulator.scenario.generated.disks_of_nodes import lose_provisioners_at_work
 from plimsoll.simulator.scenario.generated.groups import (
     answer_too_late,
     delete_late,
@@ -127,8 +128,11 @@ def generate(seed: int) -> Scenario:
     for plot, share in PLACEMENT_PLOTS:
         if happens(places, share):
             events += plot(places, shape)
+    alone = Random(f"node deployment of scenario {seed}")  # noqa: S311 - chance of a simulation
+    shape = with_disks_of_nodes(alone, shape)
+    if any(driver.on_each_node for driver in shape.drivers) and happens(alone, 0.5):
+        events += lose_provisioners_at_work(alone, shape)
     shape = with_takeovers(fitted(shape, events), events)
-    shape = with_disks_of_nodes(Random(f"node deployment of scenario {seed}"), shape)  # noqa: S311 - chance of a simulation
     events = [fitting for each in events if (fitting := as_on_each_node(each, shape)) is not None]
     events.sort(key=lambda each: each.at)
     return Scenario(
