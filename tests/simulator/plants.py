@@ -274,7 +274,7 @@ PLANTS = (
     Plant(rollback_plants.report_with_the_newest_token, 51, Invariant.NEVER_ASKED_FOR_MORE),
     Plant(rollback_plants.set_the_mark_again, 165, Invariant.NO_USED_DATA_ROLLED_BACK),
     Plant(rollback_plants.repair_claims_that_are_held, 72, Invariant.HOLDS_ARE_THE_SCHEDULERS),
-    Plant(rollback_plants.tell_volumes_of_nodes_by_name, 102, Invariant.NO_LEAKS),
+    Plant(rollback_plants.tell_volumes_of_nodes_by_name, 124, Invariant.NO_LEAKS),
     Plant(rollback_plants.believe_the_highest_number_alone, 26, Invariant.EVERYTHING_RUNS),
     Plant(placement_plants.put_pods_together, 20024, Invariant.KEPT_APART),
     Plant(placement_plants.ignore_the_skew, 8, Invariant.SPREAD_EVENLY),
