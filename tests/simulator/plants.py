@@ -270,7 +270,6 @@ PLANTS = (
     Plant(rollback_plants.take_earlier_answers, 20, Invariant.ONLY_FORWARD),
     Plant(rollback_plants.go_back_behind_the_commit_point, 27, Invariant.ONLY_FORWARD),
     Plant(rollback_plants.look_for_no_handles, 24, Invariant.NO_LOSSES),
-    Plant(rollback_plants.look_nowhere_else, 83281, Invariant.NO_LEAKS),
     Plant(rollback_plants.report_with_the_newest_token, 51, Invariant.NEVER_ASKED_FOR_MORE),
     Plant(rollback_plants.set_the_mark_again, 165, Invariant.NO_USED_DATA_ROLLED_BACK),
     Plant(rollback_plants.repair_claims_that_are_held, 72, Invariant.HOLDS_ARE_THE_SCHEDULERS),

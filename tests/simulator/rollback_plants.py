@@ -18,7 +18,6 @@ from plimsoll.decide.scheduling.binding import group_progress, groups as group_d
 from plimsoll.decide.scheduling.binding.groups import Group, GroupState
 from plimsoll.processes.controller.rollback.loop import Rollbacks
 from plimsoll.processes.controller.rollback.usage import UsageWatch
-from plimsoll.processes.provisioner import sidecar
 from plimsoll.processes.provisioner.capacity.queries import CapacityQueries
 from plimsoll.processes.provisioner.claims import attempts
 from plimsoll.processes.scheduler.binding.groups import Groups
@@ -136,11 +135,6 @@ def clear_before_the_undo_is_durable() -> None:
         await self.book.write(replace(group, state=GroupState.UNDONE))
 
     _plant(Groups, "_finish_undo", only_clear)
-
-
-def look_nowhere_else() -> None:
-    """What another program has had made for another node is not looked for."""
-    _plant(sidecar, "is_elsewhere", lambda *_: False)
 
 
 def take_earlier_answers() -> None:
