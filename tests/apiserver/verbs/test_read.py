@@ -10,6 +10,7 @@ from hypothesis import given, settings, strategies as st
 
 from plimsoll.apiserver.storage.revisions import HistoryLimits
 from plimsoll.runtime.clock import SteppedClock
+from plimsoll.wire.transport import Request
 from tests.apiserver.api import MAPS, Api, serving
 
 SECOND = timedelta(seconds=1)
@@ -154,6 +155,88 @@ async def test_a_version_that_is_no_number_is_a_bad_request(api: Api, text: str)
     assert (await api.get("x", resourceVersion=text)).status == 400
     async with api.watch(resourceVersion=text) as watching:
         assert watching.status == 400
+
+
+async def test_a_version_that_is_no_number_is_refused_in_the_words_of_the_real_server(
+    api: Api,
+) -> None:
+    said = 'resourceVersion: Invalid value: "abc": strconv.ParseUint: parsing "abc": invalid syntax'
+    listed, got = await api.list(resourceVersion="abc"), await api.get("x", resourceVersion="abc")
+    assert listed.document["message"] == f"invalid resource version: {said}"
+    assert got.document["message"] == said
+
+
+UNREADABLE = [
+    pytest.param({"limit": "x"}, '"x": invalid syntax', id="letters"),
+    pytest.param({"timeoutSeconds": "abc"}, '"abc": invalid syntax', id="seconds"),
+    pytest.param({"limit": ""}, '"": invalid syntax', id="empty"),
+    pytest.param({"limit": "1.5"}, '"1.5": invalid syntax', id="a-fraction"),
+    pytest.param({"limit": "1_0"}, '"1_0": invalid syntax', id="an-underscore"),
+    pytest.param({"limit": "+"}, '"+": invalid syntax', id="a-sign-alone"),
+    pytest.param({"limit": "9" * 20}, f'"{"9" * 20}": value out of range', id="20-digits"),
+    pytest.param({"limit": "9" * 5000}, f'"{"9" * 5000}": value out of range', id="5000-digits"),
+    pytest.param({"limit": "x", "timeoutSeconds": "y"}, '"y": invalid syntax', id="seconds-first"),
+    pytest.param({"limit": "x", "labelSelector": "=="}, '"x": invalid syntax', id="number-first"),
+]
+
+
+@pytest.mark.parametrize(("query", "said"), UNREADABLE)
+async def test_a_number_that_cannot_be_read_is_a_bad_request(
+    api: Api, query: dict[str, str], said: str
+) -> None:
+    expected = (400, f"strconv.ParseInt: parsing {said}")
+    await api.create("kept")
+    async with api.watch(**query) as watching:
+        watched = msgspec.json.decode(watching.body)
+    for reply in (await api.list(**query), await api.ask("DELETE", MAPS, **query)):
+        assert (reply.status, reply.document["message"]) == expected
+    assert (watched["code"], watched["message"]) == expected
+    assert (await api.get("kept")).status == 200
+
+
+@pytest.mark.parametrize("limit", ["+5", "010", "-5", "0" * 30])
+async def test_a_number_may_have_a_sign_and_zeros_in_front(api: Api, limit: str) -> None:
+    assert (await api.list(limit=limit)).status == 200
+
+
+@pytest.mark.parametrize(("watch", "is_watch"), [("maybe", True), ("0", False), ("FALSE", False)])
+async def test_everything_but_no_is_a_yes(api: Api, watch: str, is_watch: bool) -> None:  # noqa: FBT001
+    async with api.transport.stream(
+        Request(method="GET", path=MAPS, query=(("watch", watch),))
+    ) as response:
+        is_list = response.body.startswith(b"{")
+        assert is_list is not is_watch
+
+
+@pytest.mark.parametrize(
+    ("query", "reasons"),
+    [
+        (
+            {"resourceVersionMatch": "foo"},
+            [
+                "Forbidden: resourceVersionMatch is forbidden unless resourceVersion is provided",
+                'Unsupported value: "foo": supported values: "Exact", "NotOlderThan", ""',
+            ],
+        ),
+        (
+            {"resourceVersionMatch": "foo", "resourceVersion": "1", "continue": "x"},
+            [
+                "Forbidden: resourceVersionMatch is forbidden when continue is provided",
+                'Unsupported value: "foo": supported values: "Exact", "NotOlderThan", ""',
+            ],
+        ),
+        (
+            {"sendInitialEvents": "maybe"},
+            ["Forbidden: sendInitialEvents is forbidden for list"],
+        ),
+    ],
+)
+async def test_all_that_is_wrong_with_the_options_of_a_list_is_told(
+    api: Api, query: dict[str, str], reasons: list[str]
+) -> None:
+    for reply in (await api.list(**query), await api.ask("DELETE", MAPS, **query)):
+        causes = reply.document["details"]["causes"]
+        assert [cause["message"] for cause in causes] == reasons
 
 
 @pytest.mark.parametrize(

@@ -98,6 +98,20 @@ async def test_the_initial_events_end_with_a_bookmark_that_says_so(api: Api) -> 
         assert await watching.seen() == [("ADDED", "c")]
 
 
+@pytest.mark.parametrize("query", [{}, {"resourceVersion": ""}, {"resourceVersion": "0"}])
+async def test_a_watch_from_no_revision_says_where_the_initial_events_end(
+    api: Api, query: dict[str, str]
+) -> None:
+    newest = (await api.create("a")).revision
+    async with api.watch(allowWatchBookmarks="true", **query) as watching:
+        (kind, _), (end, bookmark) = await watching.events()
+    assert (kind, end) == ("ADDED", "BOOKMARK")
+    assert bookmark["metadata"] == {
+        "resourceVersion": str(newest),
+        "annotations": {"k8s.io/initial-events-end": "true"},
+    }
+
+
 async def test_bookmarks_come_when_nothing_else_does(api: Api, clock: SteppedClock) -> None:
     async with api.watch(labelSelector="app=ours", allowWatchBookmarks="true") as watching:
         await watching.events()
@@ -148,18 +162,19 @@ async def test_a_bookmark_does_not_promise_what_is_not_on_disk(clock: SteppedClo
 @pytest.mark.parametrize(
     ("asked", "lives"),
     [
-        pytest.param("10", timedelta(seconds=10), id="as-long-as-asked"),
-        pytest.param("", WATCH_LIMIT, id="nothing-asked"),
-        pytest.param("0", WATCH_LIMIT, id="zero"),
-        pytest.param("9223372036854775807", WATCH_LIMIT, id="for-ever"),
+        pytest.param(("10",), timedelta(seconds=10), id="as-long-as-asked"),
+        pytest.param((), WATCH_LIMIT, id="nothing-asked"),
+        pytest.param(("0",), WATCH_LIMIT, id="zero"),
+        pytest.param(("9223372036854775807",), WATCH_LIMIT, id="for-ever"),
     ],
 )
 async def test_a_watch_ends_by_itself(
-    api: Api, clock: SteppedClock, asked: str, lives: timedelta
+    api: Api, clock: SteppedClock, asked: tuple[str, ...], lives: timedelta
 ) -> None:
     newest = (await api.create("a")).revision
+    limit = dict(zip(("timeoutSeconds",), asked, strict=False))
     async with api.watch(
-        timeoutSeconds=asked, allowWatchBookmarks="true", resourceVersion=str(newest)
+        allowWatchBookmarks="true", resourceVersion=str(newest), **limit
     ) as watching:
         await watching.events()
         clock.advance(lives - SECOND)
@@ -187,6 +202,7 @@ async def test_a_watch_whose_time_is_over_before_it_begins_ends_at_once(
     [
         pytest.param({"sendInitialEvents": "true"}, id="initial-events-without-match"),
         pytest.param({"resourceVersionMatch": "Exact"}, id="match-for-a-watch"),
+        pytest.param({"continue": "x"}, id="continue-for-a-watch"),
     ],
 )
 async def test_options_that_make_no_sense_for_a_watch_are_refused(

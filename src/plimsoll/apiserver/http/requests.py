@@ -8,12 +8,16 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from urllib.parse import unquote
 
+import msgspec
+
 from plimsoll.api.registry import Resource, builtin_by_path
 from plimsoll.apiserver.model.status import ApiError, bad_request, not_found
 from plimsoll.wire.transport import Request
 
 REMEMBERED_LENGTH = 300
 """Of a path; longer ones are rare, and would take memory."""
+MOST_DIGITS = 20
+"""Of a number of 64 bits."""
 PROXY = "proxy"
 NAMESPACE_SUBRESOURCES = ("status", "finalize")
 
@@ -162,15 +166,13 @@ class Query:
         return name in self._values
 
     def integer(self, name: str) -> int | None:
-        text = self.text(name)
-        if not text:
+        """Absent gives None. Raises 400 for what is no number, also for an empty text."""
+        if not self.has(name):
             return None
         try:
-            return parse_integer(text)
+            return parse_integer(self.text(name))
         except ValueError as error:
-            raise bad_request(
-                f'strconv.ParseInt: parsing "{text}": invalid syntax ({name} must be a number)'
-            ) from error
+            raise bad_request(str(error)) from error
 
     def boolean(self, name: str) -> bool | None:
         """Absent gives None. Present means true unless it says otherwise."""
@@ -180,11 +182,36 @@ class Query:
 
 
 def parse_integer(text: str) -> int:
-    """Go's ParseInt for 64 bits: no spaces, no underscores."""
+    """Go's ParseInt for 64 bits: no spaces, no underscores. The ValueError has Go's words."""
     digits = text[1:] if text[:1] in ("+", "-") else text
-    if not digits.isascii() or not digits.isdigit():
-        raise ValueError(text)
-    value = int(text)
+    value = _whole_number(digits, "ParseInt", text)
+    value = -value if text[:1] == "-" else value
     if not -(1 << 63) <= value < 1 << 63:
-        raise ValueError(text)
+        raise _out_of_range("ParseInt", text)
     return value
+
+
+def parse_unsigned(text: str) -> int:
+    """Go's ParseUint for 64 bits; the ValueError has Go's words."""
+    value = _whole_number(text, "ParseUint", text)
+    if value >= 1 << 64:
+        raise _out_of_range("ParseUint", text)
+    return value
+
+
+def _whole_number(digits: str, function: str, text: str) -> int:
+    if not digits.isascii() or not digits.isdigit():
+        raise ValueError(f"strconv.{function}: parsing {_quoted(text)}: invalid syntax")
+    # More digits than any number of 64 bits has are not worked out.
+    significant = digits.lstrip("0")
+    if len(significant) > MOST_DIGITS:
+        raise _out_of_range(function, text)
+    return int(significant or "0")
+
+
+def _out_of_range(function: str, text: str) -> ValueError:
+    return ValueError(f"strconv.{function}: parsing {_quoted(text)}: value out of range")
+
+
+def _quoted(text: str) -> str:
+    return msgspec.json.encode(text).decode()

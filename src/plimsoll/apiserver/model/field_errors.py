@@ -78,7 +78,12 @@ class FieldError:
 
     @classmethod
     def not_supported(cls, field: str, value: Any, supported: tuple[str, ...]) -> Self:
-        listed = ", ".join(f'"{name}"' for name in sorted(supported))
+        return cls.not_one_of(field, value, tuple(sorted(supported)))
+
+    @classmethod
+    def not_one_of(cls, field: str, value: Any, supported: tuple[str, ...]) -> Self:
+        """The same with the values in the order in which they are given."""
+        listed = ", ".join(f'"{name}"' for name in supported)
         return cls(ErrorType.NOT_SUPPORTED, field, f"supported values: {listed}", value)
 
     @classmethod

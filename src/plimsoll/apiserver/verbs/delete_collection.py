@@ -15,6 +15,7 @@ from plimsoll.apiserver.storage.heavy_work import HEAVY_RECORDS
 from plimsoll.apiserver.storage.quotas import quota_status
 from plimsoll.apiserver.verbs.delete import delete, deletion, requested_options
 from plimsoll.apiserver.verbs.options.delete_options import DeleteOptions
+from plimsoll.apiserver.verbs.options.list_options import check_list_options, check_numbers
 from plimsoll.apiserver.verbs.options.selection import ObjectSelection
 from plimsoll.apiserver.verbs.policies import are_bound
 from plimsoll.apiserver.verbs.views.streaming import ListPage, in_groups, list_answer
@@ -26,8 +27,10 @@ from plimsoll.apiserver.verbs.write_request import WriteRequest
 
 async def answer_delete_collection(request: WriteRequest) -> Answer:
     """Answers with the list of the objects as they were before. Raises ApiError."""
-    options = requested_options(request)
+    check_numbers(request.query)
     selection = ObjectSelection(request.kind, request.target, request.query)
+    check_list_options(request.query, watch=False)
+    options = requested_options(request)
     write, view = deletion(request, options), request.view()
     return await _delete_collection(write, options, selection, view)
 

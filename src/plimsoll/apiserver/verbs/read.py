@@ -22,6 +22,7 @@ from plimsoll.apiserver.storage.resource_kinds import ResourceKind, kind_of
 from plimsoll.apiserver.verbs.options.list_options import (
     EXACT,
     check_list_options,
+    check_numbers,
     gone,
     parse_revision,
     too_large,
@@ -86,6 +87,7 @@ def get(request: ReadRequest) -> StoredRecord:
 def list_request(request: ReadRequest) -> "ListRequest":
     """Raises 410 when the wanted revision is forgotten."""
     cluster, query = request.cluster, request.query
+    check_numbers(query)
     selection = ObjectSelection(request.kind, request.target, query)
     check_list_options(query, watch=False)
     limit = query.integer("limit") or 0
@@ -125,10 +127,18 @@ def _position(cluster: StoredCluster, query: Query) -> "tuple[_ContinueToken | N
             raise bad_request("specifying resource version is not allowed when using continue")
         token = _parse_continue_token(text)
         return token, token.revision
-    wanted = parse_revision(revision) if revision else 0
+    wanted = _revision_of_list(revision) if revision else 0
     if wanted > cluster.revisions.committed:
         raise too_large(wanted, cluster.revisions.committed)
     return None, wanted
+
+
+def _revision_of_list(text: str) -> int:
+    """A list says in front of the refusal what it is about, as in the real server."""
+    try:
+        return parse_revision(text)
+    except ApiError as error:
+        raise bad_request(f"invalid resource version: {error}") from error
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

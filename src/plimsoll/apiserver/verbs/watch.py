@@ -18,7 +18,9 @@ from plimsoll.apiserver.storage.resource_kinds import ResourceKind
 from plimsoll.apiserver.storage.watch_hub import Event, Matches, Watcher, event_for
 from plimsoll.apiserver.verbs.options.list_options import (
     check_list_options,
+    check_numbers,
     gone,
+    is_legacy_watch,
     parse_revision,
     too_large,
 )
@@ -41,6 +43,7 @@ IN_STREAM = (HTTPStatus.GONE, HTTPStatus.GATEWAY_TIMEOUT)
 async def answer_watch(request: ReadRequest) -> Answer:
     """Answers with a stream; it ends with the limit, with the server, or when the client leaves."""
     view = request.view()
+    check_numbers(request.query)
     selection = ObjectSelection(request.kind, request.target, request.query)
     try:
         wanted = watch_request(request, selection, view)
@@ -116,7 +119,7 @@ def watch_request(
         view=view,
         start=None if starts_now else position or cluster.revisions.committed,
         bookmarks=bookmarks,
-        announce_end=bool(initial) and bookmarks,
+        announce_end=(bool(initial) or is_legacy_watch(query)) and bookmarks,
         limit=_limit(query.integer("timeoutSeconds") or 0),
     )
 

@@ -84,7 +84,7 @@ async def test_a_watch_sends_frames(api: Api) -> None:
         method="GET",
         path=MAPS,
         headers={"accept": f"{PROTOBUF};stream=watch,application/json;stream=watch"},
-        query=(("watch", "true"), ("allowWatchBookmarks", "true"), ("timeoutSeconds", "1")),
+        query=(("watch", "true"), ("timeoutSeconds", "1")),
     )
     async with api.transport.stream(request) as response:
         assert response.headers["content-type"] == f"{PROTOBUF};stream=watch"
