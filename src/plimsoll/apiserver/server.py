@@ -14,6 +14,7 @@ from plimsoll.apiserver.http.answers import Answer, refusal, text_answer
 from plimsoll.apiserver.http.flow.levels import HEALTH, find_level
 from plimsoll.apiserver.http.flow.seat_metrics import SeatMetrics
 from plimsoll.apiserver.http.flow.seats import FairSeats, Seat, all_seats, width_of_list
+from plimsoll.apiserver.http.health import Health
 from plimsoll.apiserver.http.informational import OPENAPI, Informational, ServerFacts
 from plimsoll.apiserver.http.negotiation import negotiated
 from plimsoll.apiserver.http.request_attributes import attributes_of
@@ -188,7 +189,10 @@ class ApiServer:
 
     def _facts(self) -> ServerFacts:
         return ServerFacts(
-            failure=self.cluster.revisions.failure,
+            health=Health(
+                store_failure=self.cluster.revisions.failure,
+                is_stopping=self.cluster.hub.stopping,
+            ),
             metrics=self.metrics.text,
             token_key=lambda: self.cluster.authenticator.tokens.key.public_document,
         )

@@ -12,6 +12,7 @@ from plimsoll.api.registry import Document, Resource
 from plimsoll.apiserver.access.tokens.claims import ISSUER
 from plimsoll.apiserver.access.tokens.jwt import ALGORITHM
 from plimsoll.apiserver.http.answers import Answer, json_answer, text_answer
+from plimsoll.apiserver.http.health import Health, health_answer
 from plimsoll.apiserver.http.negotiation import negotiated, not_acceptable, wanted
 from plimsoll.apiserver.http.requests import method_not_allowed, resource_missing
 from plimsoll.apiserver.model import discovery
@@ -69,8 +70,7 @@ Run = Callable[[Callable[[], bytes]], Awaitable[bytes]]
 class ServerFacts:
     """What differs from one server to another."""
 
-    failure: str
-    """Why nothing can be stored, empty while all is well."""
+    health: Health
     metrics: Callable[[], str]
     token_key: Callable[[], Document]
     """The public half of the key that signs tokens."""
@@ -94,7 +94,7 @@ class Informational:
         parts = request.path.strip("/").split("/")
         match parts:
             case ["healthz" | "livez" | "readyz" as probe, *_]:
-                return _only_get(request, lambda: _health(probe, facts.failure))
+                return health_answer(request, probe, facts.health) or _no_page()
             case ["version"]:
                 return _only_get(request, lambda: json_answer(version()))
             case ["metrics"]:
@@ -110,7 +110,7 @@ class Informational:
             case [""]:
                 return _only_get(request, lambda: json_answer({"paths": self._paths()}))
             case _:
-                return text_answer("404 page not found\n", 404)
+                return _no_page()
 
     async def openapi(self, request: Request) -> Answer | None:
         """Documents of OpenAPI, which take long to make: that is done beside the event loop.
@@ -247,10 +247,8 @@ def _issuer(host: str) -> Answer:
     )
 
 
-def _health(probe: str, failure: str) -> Answer:
-    if probe == "readyz" and failure:
-        return text_answer(f"[-]store failed: {failure}\nreadyz check failed\n", 500)
-    return text_answer("ok")
+def _no_page() -> Answer:
+    return text_answer("404 page not found\n", 404)
 
 
 def _classic(resources: tuple[Resource, ...], parts: list[str], host: str) -> Document:
