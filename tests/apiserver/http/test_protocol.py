@@ -119,6 +119,50 @@ async def test_what_is_no_http_is_refused_as_a_status(server: Socket) -> None:
         assert msgspec.json.decode(body)["code"] == 400
 
 
+@pytest.mark.parametrize(
+    ("head", "said"),
+    [
+        pytest.param(b"", "missing required Host header", id="none"),
+        pytest.param(b"Host: a\r\nhost: b\r\n", "too many Host headers", id="two"),
+        pytest.param(b"Host: a b\r\n", "malformed Host header", id="with-a-space"),
+        pytest.param(b"Host: a/b\r\n", "malformed Host header", id="a-path"),
+        pytest.param(b"Host: \xc3\xa9\r\n", "malformed Host header", id="not-ascii"),
+    ],
+)
+async def test_a_request_says_at_which_host_it_is_sent(
+    server: Socket, head: bytes, said: str
+) -> None:
+    async with server.connect() as line:
+        await line.send(b"GET /version HTTP/1.1\r\n" + head + b"\r\n")
+        status, headers, body = await line.answer()
+        assert (status, headers["connection"]) == (400, "close")
+        assert msgspec.json.decode(body)["message"] == said
+        assert await line.rest() == b""
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        pytest.param(b"GET /version HTTP/1.0\r\n", id="http-1.0"),
+        pytest.param(b"GET /version HTTP/1.1\r\nHost:\r\n", id="empty"),
+        pytest.param(b"GET /version HTTP/1.1\r\nHost: [::1]:5\r\n", id="an-address"),
+        pytest.param(b"GET /version HTTP/1.1\r\nHost: a%zz\r\n", id="escaped"),
+    ],
+)
+async def test_hosts_that_the_real_server_takes_are_taken(server: Socket, head: bytes) -> None:
+    async with server.connect() as line:
+        await line.send(head + b"\r\n")
+        assert await line.status() == 200
+
+
+async def test_a_good_request_before_one_without_a_host_is_answered(server: Socket) -> None:
+    async with server.connect() as line:
+        await line.send(START + b"\r\n")
+        assert await line.status() == 200
+        await line.send(b"GET /version HTTP/1.1\r\n\r\n")
+        assert await line.status() == 400
+
+
 async def test_requests_that_come_together_are_answered_in_order(server: Socket) -> None:
     async with server.connect() as line:
         await line.send(

@@ -5,6 +5,7 @@ waits for something to happen, as a watch does, is not: nothing is owed by eithe
 """
 
 import asyncio
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -26,6 +27,7 @@ UNREAD_SECONDS = 0.02
 """The same where the server has not read the whole request and will not."""
 PEER = "plimsoll.peer"
 
+HOST = re.compile(rb"[A-Za-z0-9!$%&()*+,\-.:;=\[\]'_~]*")
 _LINE_BYTES = len(b": \r\n")
 _REFUSALS = {
     400: ("Bad Request", "BadRequest"),
@@ -52,9 +54,24 @@ class HeadTooLargeError(Exception):
     """Ends the parsing of a request whose head has more than HEAD_LIMIT bytes."""
 
 
+def complaint_about_host(hosts: list[bytes], version: str) -> str:
+    """What Go's server says of the Host headers of a request; empty if they are in order."""
+    if not hosts:
+        return "" if version == "1.0" else "missing required Host header"
+    if len(hosts) > 1:
+        return "too many Host headers"
+    return "" if HOST.fullmatch(hosts[0]) else "malformed Host header"
+
+
+class BadHostError(Exception):
+    """Ends the parsing of a request that does not say properly at which host it is sent."""
+
+
 class BoundedProtocol(HttpToolsProtocol):
     """Refuses request heads that are too large or take too long, and tells the app its peer."""
 
+    _bad_host = ""
+    """What is wrong with the Host header of the request at hand."""
     _head_bytes = 0
     """Of the head as far as it was parsed."""
     _unparsed_bytes = 0
@@ -117,6 +134,7 @@ class BoundedProtocol(HttpToolsProtocol):
         super().on_message_begin()
         self._in_head = True
         self._head_bytes = 0
+        self._bad_host = ""
         state: dict[str, Any] = self.scope["state"]
         state[PEER] = self._peer
 
@@ -137,7 +155,16 @@ class BoundedProtocol(HttpToolsProtocol):
         self._in_head = False
         self._unparsed_bytes = 0
         self._stop_waiting()
+        self._check_host()
         super().on_headers_complete()
+
+    def _check_host(self) -> None:
+        if self.parser.get_method() == b"CONNECT":
+            return
+        hosts = [value for name, value in self.headers if name == b"host"]
+        self._bad_host = complaint_about_host(hosts, self.parser.get_http_version())
+        if self._bad_host:
+            raise BadHostError
 
     def on_message_complete(self) -> None:
         super().on_message_complete()
@@ -170,7 +197,7 @@ class BoundedProtocol(HttpToolsProtocol):
         if self._head_bytes > HEAD_LIMIT:
             self._refuse(431, "the head of the request is too large")
         else:
-            self._refuse(400, msg)
+            self._refuse(400, self._bad_host or msg)
 
     def _refuse(self, code: int, message: str) -> None:
         if self.cycle is not None and not self.cycle.response_complete:  # type: ignore[redundant-expr]  # it begins as None
