@@ -1,6 +1,7 @@
 """Expressions and their values: the language, and Kubernetes' library."""
 
 import contextlib
+import re
 
 import pytest
 
@@ -20,6 +21,17 @@ SELF = {
     "many": list(range(300)),
 }
 
+TYPED = {
+    "type": "object",
+    "properties": {
+        "flag": {"type": "boolean"},
+        "texts": {"type": "array", "items": {"type": "string"}},
+        "numbers": {"type": "object", "additionalProperties": {"type": "integer"}},
+        "either": {"x-kubernetes-preserve-unknown-fields": True},
+        "maybe": {"type": "array", "nullable": True, "items": {"type": "string"}},
+    },
+}
+
 
 def value(text: str, steps: int = 300_000, **more: object) -> object:
     program = compiled_program(text, dict.fromkeys(("self", *more)), wants_truth=False)
@@ -28,7 +40,8 @@ def value(text: str, steps: int = 300_000, **more: object) -> object:
 
 TRUE = """
 -9223372036854775808 < 0 && 18446744073709551615u > 0u && {true: 1, 'a': 2}.size() == 2
-timestamp(253402300799) == timestamp('9999-12-31T23:59:59Z') && {1: 2}[1.0] == 2
+{true: 1, false: 2}[false] == 2 && !(dyn(true) in {1: 2}) && {1: 2}[dyn(1u)] == 2 && dyn(1) in {1: 2}
+timestamp(253402300799) == timestamp('9999-12-31T23:59:59Z') && dyn({1: 2})[1.0] == 2
 1 + 2 * 3 == 7 && -7 / 2 == -3 && -7 % 2 == -1 && 7.0 / 2.0 == 3.5
 1u + 2u == 3u && 0x10 == 16 && 1e3 == 1000.0 && dyn(1) == dyn(1.0) && 1 < 1.5
 'a' + "b" == 'ab' && r'\\d' == '\\\\d' && b'abc' == bytes('abc') && '\\u00e9' == 'é'
@@ -111,6 +124,10 @@ def test_an_expression_has_its_value(text: str) -> None:
         ("self.labels[optional.of([1])]", "no such overload"),
         ("ip('x')", "does not appear to be"),
         ("'a'.matches('(')", "error parsing regexp"),
+        ("{1: 2}[dyn(true)]", "no such key: true"),
+        ("{0: 2}[dyn(false)]", "no such key: false"),
+        ("{true: 2}[dyn(1)]", "no such key: 1"),
+        ("{1: 2, dyn(true): 3}.size() == 2", "unsupported key type"),
     ],
 )
 def test_an_expression_without_a_value_says_why(text: str, said: str) -> None:
@@ -168,6 +185,44 @@ def test_fields_are_looked_up_in_the_schema() -> None:
     ):
         with pytest.raises(CompilationError, match="undefined field"):
             compiled_program(bad, places)
+
+
+@pytest.mark.parametrize(
+    ("text", "operator", "types"),
+    [
+        ("{1: 2}[true] == 2", "_[_]", "map(int, int), bool"),
+        ("{true: 2}[1] == 2", "_[_]", "map(bool, int), int"),
+        ("{1: 2}[1.0] == 2", "_[_]", "map(int, int), double"),
+        ("['a'][true] == 'a'", "_[_]", "list(string), bool"),
+        ("true[1] == 1", "_[_]", "bool, int"),
+        ("{1: 2}[self.flag] == 2", "_[_]", "map(int, int), bool"),
+        ("self.texts[true] == ''", "_[_]", "list(string), bool"),
+        ("self.numbers[1] == 1", "_[_]", "map(string, int), int"),
+        ("true in {1: 2}", "@in", "bool, map(int, int)"),
+        ("true in [1]", "@in", "bool, list(int)"),
+    ],
+)
+def test_a_key_of_another_type_is_refused_before_it_is_looked_up(
+    text: str, operator: str, types: str
+) -> None:
+    said = f"found no matching overload for '{operator}' applied to '({types})'"
+    with pytest.raises(CompilationError, match=re.escape(said)):
+        compiled_program(text, {"self": compiled_schema(TYPED)})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{1: 2}[1] == 2 && 1 in [1] && 'a' in {'a': 1}",
+        "{1: 2}[dyn(true)] == 2",
+        "[1, 'a'][dyn(0)] == 1",
+        "self.texts[0] == '' && self.numbers['a'] == 1",
+        "self.either[0] == 1 || self.maybe['a'] == 1",
+        "'a' in self.texts && 'a' in self.numbers",
+    ],
+)
+def test_keys_whose_types_fit_or_are_not_known_are_looked_up(text: str) -> None:
+    compiled_program(text, {"self": compiled_schema(TYPED)})
 
 
 def doubled(times: int) -> str:

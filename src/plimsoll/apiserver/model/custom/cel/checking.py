@@ -20,6 +20,11 @@ from plimsoll.apiserver.model.custom.cel.parsing import (
     Name,
     Select,
 )
+from plimsoll.apiserver.model.custom.cel.static_types import (
+    complaint_about_index,
+    complaint_about_membership,
+    static_type,
+)
 from plimsoll.apiserver.model.custom.nodes import SchemaNode
 
 SPECIAL = ("&&", "||", "?:", "has")
@@ -98,8 +103,9 @@ class _Checker:
             case Select(operand, field, _):
                 return self._member(self.place(operand, variables), field)
             case Index(operand, index, _):
-                self.place(index, variables)
+                key = static_type(index, self.place(index, variables))
                 holder = self.place(operand, variables)
+                self._complain(complaint_about_index(static_type(operand, holder), key))
                 return UNKNOWN if holder is None else holder.items or holder.additional
             case FunctionCall():
                 return self._call(tree, variables)
@@ -107,6 +113,10 @@ class _Checker:
                 for part in parts_of(tree):
                     self.place(part, variables)
                 return UNKNOWN
+
+    def _complain(self, complaint: str) -> None:
+        if complaint:
+            self.found.append(complaint)
 
     def _name(self, name: str, variables: Places) -> Place:
         if name in variables:
@@ -136,7 +146,11 @@ class _Checker:
         table = METHODS if tree.target is not None else FUNCTIONS | operators.OPERATORS
         if tree.function not in table and not (tree.target is None and tree.function in SPECIAL):
             self.found.append(f"undeclared reference to '{tree.function}' (in container '')")
-        places = [self.place(part, variables) for part in parts_of(tree)]
+        parts = parts_of(tree)
+        places = [self.place(part, variables) for part in parts]
+        if tree.function == "in" and tree.target is None:
+            types = map(static_type, parts, places)
+            self._complain(complaint_about_membership(*types))
         return places[0] if tree.function in _LISTS and tree.target is not None else UNKNOWN
 
     def _macro(self, tree: FunctionCall, names: tuple[str, ...], variables: Places) -> Place:

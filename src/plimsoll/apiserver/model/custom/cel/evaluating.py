@@ -150,13 +150,13 @@ def _map(tree: MapOf) -> Evaluate:
     def evaluate(variables: Variables) -> dict[Any, Any]:
         meter: Meter = variables[METER]
         meter.charge(1 + len(entries))
-        found = {}
+        found: dict[Any, Any] = {}
         for key, value, is_optional in entries:
             given = value(variables)
             if not is_optional:
-                found[_checked_key(key(variables))] = given
+                found[_checked_key(key(variables), found)] = given
             elif _is_there(given):
-                found[_checked_key(key(variables))] = given.value
+                found[_checked_key(key(variables), found)] = given.value
         return found
 
     return evaluate
@@ -168,8 +168,11 @@ def _is_there(value: Any) -> bool:
     return value.is_there
 
 
-def _checked_key(key: Any) -> Any:
+def _checked_key(key: Any, found: dict[Any, Any]) -> Any:
+    """Raises CelError also for true beside 1 and false beside 0, which no map here can hold."""
     if not isinstance(key, str | bool | int):
+        raise CelError("unsupported key type")
+    if key in found and not operators.has_key(found, key):
         raise CelError("unsupported key type")
     return key
 

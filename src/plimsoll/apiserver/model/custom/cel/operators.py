@@ -36,7 +36,7 @@ def element(value: Any, key: Any) -> Any:
         return found.value
     if isinstance(value, list):
         raise CelError(f"index out of bounds: {key}")
-    raise CelError(f"no such key: {key}")
+    raise CelError(f"no such key: {str(key).lower() if isinstance(key, bool) else key}")
 
 
 def find_element(value: Any, key: Any) -> OptionalValue:
@@ -50,8 +50,18 @@ def find_element(value: Any, key: Any) -> OptionalValue:
     if isinstance(value, dict):
         if not isinstance(key, KEY_TYPES):
             raise no_overload()
-        return optional_of(value[key]) if key in value else NONE
+        return optional_of(value[key]) if has_key(value, key) else NONE
     raise no_overload()
+
+
+def has_key(holder: dict[Any, Any], key: Any) -> bool:
+    """For Python true is the number 1, and false 0: only the stored key tells which of them is
+    meant."""
+    if key not in holder:
+        return False
+    if key not in (0, 1):
+        return True
+    return any(isinstance(each, bool) is isinstance(key, bool) for each in holder if each == key)
 
 
 def add(meter: Meter, one: Any, other: Any) -> Any:
@@ -156,7 +166,7 @@ def differs(meter: Meter, one: Any, other: Any) -> bool:
 
 def contains(meter: Meter, value: Any, holder: Any) -> bool:
     if isinstance(holder, dict):
-        return not isinstance(value, list | dict) and value in holder
+        return not isinstance(value, list | dict) and has_key(holder, value)
     if not isinstance(holder, list):
         raise no_overload()
     meter.charge(len(holder))
