@@ -30,7 +30,8 @@ class Shim:
     """By a package of Kubernetes, the directory whose files are added to it."""
     rewritten: Mapping[str, Mapping[str, str]]
     """By a file of Kubernetes, what is written otherwise in it: functions of upstream get another
-    name, and those that are added take their places."""
+    name, and those that are added take their places; a test may ask for what it takes for granted
+    of kube-apiserver."""
 
     def files(self) -> list[Path]:
         return sorted((SHIMS / self.name).rglob("*.go"))
@@ -48,12 +49,14 @@ class Overlay:
         self.module_cache = directory / "modules"
 
     def make(self, more: Mapping[str, Path] | None = None) -> None:
-        """With `more` files, by their places in Kubernetes."""
+        """With `more` files of Kubernetes, by other places in it."""
         shutil.rmtree(self.directory, ignore_errors=True)
         self.module.mkdir(parents=True)
         kubernetes = download_kubernetes()
         self.module_cache.symlink_to(kubernetes.parents[1])
-        replaced = {**self._laid_over(kubernetes), **(more or {})}
+        replaced = self._laid_over(kubernetes)
+        for place, file in (more or {}).items():
+            replaced[place] = replaced.get(str(file.relative_to(kubernetes)), file)
         places = {str(kubernetes / name): str(file) for name, file in replaced.items()}
         places |= self._write_module()
         self.file.write_text(json.dumps({"Replace": places}))
