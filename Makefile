@@ -82,7 +82,7 @@ bench-hostpath: $(READY) ## fill storage to the last byte, by three ways to sche
 conformance: $(READY) $(SYSTEM) ## run beside the real programs (needs Go, once)
 	@$(BIN)/python -m conformance
 
-peers: $(READY) ## build the real programs that conformance runs beside ours (needs Go)
+peers: $(READY) ## build the real programs and suites that conformance runs (needs Go)
 	@$(BIN)/python -m conformance --build
 
 # More options, such as --suite filters --run TestTaint, are given as SUITES.

@@ -18,6 +18,7 @@ from conformance import peers
 from conformance.control_plane import NotReadyError, control_plane
 from conformance.step import Servers, StepFailedError, StepSkippedError
 from conformance.steps import STEPS, print_speed
+from conformance.suites import step as suites
 from tests.servers import EmbeddedServer, ServerDiedError
 
 SPEED = "speed"
@@ -34,7 +35,9 @@ def parsed_arguments() -> argparse.Namespace:
         help="run the steps whose name contains this; speed: compare both servers' speed",
     )
     parser.add_argument(
-        "--build", action="store_true", help="build the real programs, and compare nothing"
+        "--build",
+        action="store_true",
+        help="build the real programs and Kubernetes' own suites, and compare nothing",
     )
     return parser.parse_args()
 
@@ -64,6 +67,11 @@ def build_peers() -> None:
     with step(f"build the peers (Kubernetes {peers.KUBERNETES_VERSION})"):
         for peer in peers.ALL:
             print(f"  {peers.build(peer)}")
+
+
+def build_suites() -> None:
+    with step("build Kubernetes' own suites"):
+        print(f"  {suites.build(lambda text: print(f'  {text}', flush=True))}")
 
 
 def run_side_by_side(only: str) -> list[str]:
@@ -99,6 +107,7 @@ def main() -> int:
     try:
         build_peers()
         if arguments.build:
+            build_suites()
             return 0
         skipped = run_side_by_side(only)
         if only == SPEED:

@@ -3,5 +3,5 @@
 Start with `__main__`, which is `make suites`. `serving` lists the suites that run on our API
 server, `scheduling` those that run with our scheduler on the real server. `overlay` lays a shim
 over the sources of Kubernetes where Go compiles them, `build` compiles suites, `program` makes one
-program of several, `run` runs them and counts their tests. `step` is the sample that
-`make conformance` runs."""
+program of several, `run` runs them and counts their tests, `report` tells of it. `step` has those
+that `make conformance` runs, side by side."""

@@ -11,7 +11,8 @@ from pathlib import Path
 
 from conformance import peers
 from conformance.suites.build import build_suite
-from conformance.suites.run import SuiteOutcome, run_suite
+from conformance.suites.report import report
+from conformance.suites.run import run_suite
 from conformance.suites.scheduling import SCHEDULER
 from conformance.suites.serving import SERVER
 from conformance.suites.subject import Subject
@@ -28,18 +29,6 @@ def parsed_arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def report(name: str, outcome: SuiteOutcome) -> None:
-    print(
-        f"{name}: {len(outcome.passed)} passed, {len(outcome.failed)} failed,"
-        f" {len(outcome.unfinished)} did not end, {len(outcome.skipped)} skipped",
-        flush=True,
-    )
-    for test in (*outcome.failed, *outcome.unfinished):
-        print(f"  not passed: {test}")
-    for test, why in outcome.skipped.items():
-        print(f"  skipped: {test}{f': {why}' if why else ''}")
-
-
 def chosen(on: str | None, suite: str) -> list[tuple[Subject, str]]:
     return [
         (subject, name)
@@ -54,9 +43,8 @@ def run(subject: Subject, name: str, logs: Path, only: str) -> bool:
     program = build_suite(subject, name, lambda text: print(text, flush=True))
     log = logs / f"{subject.name}_{name.replace('/', '_')}.log"
     outcome = run_suite(program, log, subject.suites[name], only)
-    report(f"{subject.name}: {name}", outcome)
-    for pattern, why in subject.suites[name].items():
-        print(f"  left out: {pattern}: {why}")
+    for line in report(f"{subject.name}: {name}", outcome, subject.suites[name]):
+        print(line, flush=True)
     return outcome.is_good
 
 

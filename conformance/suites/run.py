@@ -19,6 +19,8 @@ from conformance.suites.subject import LeftOut
 
 ENDED = re.compile(r"^\s*--- (PASS|FAIL|SKIP): (\S+) \(")
 STARTED = re.compile(r"^=== RUN\s+(\S+)$")
+NAMED = re.compile(r"^=== (?:RUN|CONT|NAME)\s+(\S+)$")
+"""Whose words follow."""
 WHY_SKIPPED = re.compile(
     r"(?:not for a (?:scheduler|server) in a process of its own|refused by name): (.*)"
 )
@@ -49,10 +51,10 @@ def run_suite(program: SuiteProgram, log: Path, left_out: LeftOut, only: str = "
         if program.data is not None and program.data.exists():
             Path(name, "testdata").symlink_to(program.data)
         environment = {**_environment(name), **program.environment}
-        subprocess.run(
+        ended = subprocess.run(
             command, cwd=name, env=environment, stdout=output, stderr=output, check=False
         )
-    return read_outcome(log.read_text(errors="replace"))
+    return read_outcome(log.read_text(errors="replace"), ended.returncode)
 
 
 def _environment(directory: str) -> dict[str, str]:
@@ -64,8 +66,8 @@ def _environment(directory: str) -> dict[str, str]:
     }
 
 
-def read_outcome(text: str) -> SuiteOutcome:
-    """From what `-test.v` prints."""
+def read_outcome(text: str, exit_code: int = 0) -> SuiteOutcome:
+    """From what `-test.v` prints. A program may fail though no test of it did."""
     outcome, running, why = SuiteOutcome(), dict[str, None](), ""
     for line in text.splitlines():
         if started := STARTED.match(line):
@@ -84,7 +86,22 @@ def read_outcome(text: str) -> SuiteOutcome:
     outcome.unfinished = [*running]
     outcome.passed = _leaves(outcome.passed)
     outcome.failed = _leaves(outcome.failed)
+    if exit_code != 0 and outcome.is_good:
+        outcome.unfinished = [f"the program, with exit code {exit_code}"]
     return outcome
+
+
+def told_by(test: str, text: str, lines: int) -> str:
+    """The last lines that a test has printed; of the whole program if the test is not in it."""
+    found, is_its_own = [], False
+    for line in text.splitlines():
+        if begun := NAMED.match(line):
+            is_its_own = begun[1] == test
+        elif ended := ENDED.match(line):
+            is_its_own = is_its_own and ended[2] != test
+        if is_its_own:
+            found.append(line)
+    return "\n".join((found or text.splitlines())[-lines:])
 
 
 def _leaves(names: list[str]) -> list[str]:
