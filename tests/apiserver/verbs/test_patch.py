@@ -54,6 +54,21 @@ async def test_a_json_patch_of_the_kind_is_refused_like_a_merge_patch(api: Api) 
     assert await patched(api, JSON_PATCH, [operation]) == INVALID
 
 
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ({}, "/, Kind="),
+        ({"apiVersion": "v1", "kind": "Pod"}, "/v1, Kind=Pod"),
+        ({"apiVersion": "apps/v1", "kind": "ConfigMap"}, "apps/v1, Kind=ConfigMap"),
+    ],
+)
+async def test_what_is_applied_as_another_kind_is_named_as_the_real_server_names_it(
+    api: Api, body: Document, said: str
+) -> None:
+    reply = await api.apply(f"{MAPS}/a", body)
+    assert (reply.status, reply.document["message"]) == (400, f"invalid object type: {said}")
+
+
 WHOLE_OBJECTS: dict[str, tuple[str, Document]] = {
     "a lease": (
         "/apis/coordination.k8s.io/v1/namespaces/default/leases",

@@ -47,7 +47,8 @@ def check(kind: ResourceKind, wanted: Any) -> None:
         raise bad_request("the body must be an object")
     found = wanted.get("apiVersion", ""), wanted.get("kind", "")
     if found != (resource.api_version, resource.kind):
-        raise bad_request(f"invalid object type: {found[0]}, Kind={found[1]}")
+        version = found[0] if "/" in found[0] else f"/{found[0]}"
+        raise bad_request(f"invalid object type: {version}, Kind={found[1]}")
     unknown: list[str] = []
     typed(kind, wanted, complaints=unknown)
     if unknown:

@@ -1,5 +1,6 @@
 """Options that all writes share."""
 
+import msgspec
 import pytest
 
 from plimsoll.apiserver.http.requests import Query
@@ -33,6 +34,27 @@ def test_a_value_that_an_option_does_not_have_is_invalid(name: str, value: str) 
     assert refused.value.code == 422
     details = refused.value.details or {}
     assert {cause["field"] for cause in details["causes"]} == {name}
+
+
+@pytest.mark.parametrize("values", [["foo"], [""], ["All", "foo"], ["foo", "bar"]])
+async def test_a_dry_run_of_another_kind_is_refused_and_nothing_is_written(
+    api: Api, values: list[str]
+) -> None:
+    await api.create("kept")
+    asked = tuple(("dryRun", value) for value in values)
+    for method, path, body in (
+        ("POST", MAPS, a_map("a")),
+        ("PUT", f"{MAPS}/kept", a_map("kept", "changed")),
+        ("DELETE", f"{MAPS}/kept", None),
+    ):
+        sent = b"" if body is None else msgspec.json.encode(body)
+        request = Request(method=method, path=path, query=asked, body=sent)
+        response = await api.transport.request(request)
+        assert response.status == 422
+        (cause,) = msgspec.json.decode(response.body)["details"]["causes"]
+        listed = msgspec.json.encode(values).decode()
+        assert cause["message"] == f'Unsupported value: {listed}: supported values: "All"'
+    assert (await api.list()).names == ["kept"]
 
 
 @pytest.mark.parametrize(

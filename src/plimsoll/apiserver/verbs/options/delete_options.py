@@ -8,6 +8,7 @@ from plimsoll.apiserver.http.requests import Query
 from plimsoll.apiserver.model import schema
 from plimsoll.apiserver.model.field_errors import FieldError
 from plimsoll.apiserver.model.status import bad_request, invalid
+from plimsoll.apiserver.verbs.options.write_options import dry_run_errors
 
 POLICIES = ("Background", "Foreground", "Orphan")
 DELETE_OPTIONS = "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions"
@@ -94,6 +95,4 @@ def _option_errors(options: Document) -> Iterator[FieldError]:
         )
     if policy and policy not in POLICIES:
         yield FieldError.not_supported("propagationPolicy", policy, POLICIES)
-    for value in options.get("dryRun", ()):
-        if value != "All":
-            yield FieldError.not_supported("dryRun", value, ("All",))
+    yield from dry_run_errors(options.get("dryRun", ()))

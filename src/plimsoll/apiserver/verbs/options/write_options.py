@@ -1,6 +1,6 @@
 """Options that all writes share: dry run, field manager, what to do about unknown fields."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from functools import lru_cache
 
@@ -48,10 +48,15 @@ class RequestWriteOptions(msgspec.Struct, frozen=True, kw_only=True):
                 pass
 
 
+def dry_run_errors(values: Sequence[str]) -> Iterator[FieldError]:
+    """One error for all values. An empty value does not say that the write is meant to take place:
+    it is refused as well."""
+    if any(value != "All" for value in values):
+        yield FieldError.not_supported("dryRun", list(values), ("All",))
+
+
 def _option_errors(query: Query) -> Iterator[FieldError]:
-    for value in query.all("dryRun"):
-        if value and value != "All":
-            yield FieldError.not_supported("dryRun", value, ("All",))
+    yield from dry_run_errors(query.all("dryRun"))
     manager = query.text("fieldManager")
     if len(manager.encode()) > MANAGER_LIMIT:
         yield FieldError.too_long("fieldManager", MANAGER_LIMIT)
