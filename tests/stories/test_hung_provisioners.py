@@ -1,6 +1,6 @@
 """A provisioner inside the controller that does not answer holds up nothing but its own assets.
 
-Its late answer counts; what nobody wants any more is deleted when the call has ended.
+Its late answer counts; what is not wanted any more is deleted when the call has ended.
 """
 
 import asyncio
@@ -116,7 +116,7 @@ async def test_a_late_answer_is_recorded(*, is_made_first: bool) -> None:
 
 
 @pytest.mark.parametrize("is_made_first", [False, True], ids=["nothing-yet", "made"])
-async def test_what_nobody_wants_is_deleted_after_the_call_has_ended(
+async def test_what_is_not_wanted_any_more_is_deleted_after_the_call_has_ended(
     *, is_made_first: bool
 ) -> None:
     hung = HungShelf(is_made_first=is_made_first)

@@ -9,7 +9,7 @@ from plimsoll.processes.controller.in_process.calls import (
     FORGOTTEN_AFTER,
     MOST_UNANSWERED,
     ProvisionerCalls,
-    Question,
+    ProvisionerQuestion,
 )
 from plimsoll.processes.controller.in_process.provisioners.protocol import ProvisionerError, Trouble
 from plimsoll.runtime.clock import SteppedClock, settle
@@ -37,7 +37,7 @@ class Desk:
     def begin(
         self, asset: str, what: str = "provisioning", provisioner: str = "shelf"
     ) -> "asyncio.Future[str]":
-        question = Question(provisioner=provisioner, asset=asset, what=what)
+        question = ProvisionerQuestion(provisioner=provisioner, asset=asset, what=what)
         return asyncio.ensure_future(self.calls.ask(question, lambda: self.work(asset)))
 
     async def ask(

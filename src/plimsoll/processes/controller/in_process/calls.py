@@ -31,7 +31,7 @@ FORGOTTEN_AFTER = timedelta(hours=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
+class ProvisionerQuestion:
     provisioner: str
     asset: str
     what: str
@@ -40,7 +40,7 @@ class Question:
 
 @dataclass(slots=True)
 class _Call(Generic[T]):
-    question: Question
+    question: ProvisionerQuestion
     ended: asyncio.Event = field(default_factory=asyncio.Event)
     is_late: bool = False
     """Whether it did not end in time."""
@@ -65,7 +65,7 @@ class ProvisionerCalls:
             self._has_begun.set()
             await asyncio.Event().wait()
 
-    async def ask(self, question: Question, call: Callable[[], Awaitable[T]]) -> T:
+    async def ask(self, question: ProvisionerQuestion, call: Callable[[], Awaitable[T]]) -> T:
         """What the provisioner answers. Raises ProvisionerError, also if it does not answer in
         time, and FencedError, and then the provisioner was not asked."""
         check_fence(self._fence, f"provisioner {question.provisioner}")
@@ -84,7 +84,9 @@ class ProvisionerCalls:
             raise asked.answer
         return cast("T", asked.answer)
 
-    async def _begun(self, question: Question, call: Callable[[], Awaitable[T]]) -> _Call[object]:
+    async def _begun(
+        self, question: ProvisionerQuestion, call: Callable[[], Awaitable[T]]
+    ) -> _Call[object]:
         key = (question.provisioner, question.asset)
         earlier = self._calls.get(key)
         if earlier is not None and not earlier.ended.is_set():
@@ -106,7 +108,7 @@ class ProvisionerCalls:
         except ProvisionerError as error:
             begun.answer = error
         except asyncio.CancelledError:
-            # Foreign code may do that, too, and somebody waits for an answer.
+            # Foreign code may do that, too, and a loop waits for an answer.
             begun.answer = ProvisionerError(Trouble.TRY_AGAIN, "the call was cancelled")
             raise
         finally:
@@ -144,11 +146,11 @@ async def answered(provisioner: str, call: Callable[[], Awaitable[T]]) -> T:
         raise ProvisionerError(Trouble.TRY_AGAIN, message) from None
 
 
-def _facts(question: Question) -> dict[str, str]:
+def _facts(question: ProvisionerQuestion) -> dict[str, str]:
     return {"provisioner": question.provisioner, "asset": question.asset}
 
 
-def _unanswered(question: Question, limit: timedelta) -> ProvisionerError:
+def _unanswered(question: ProvisionerQuestion, limit: timedelta) -> ProvisionerError:
     message = (
         f"provisioner {question.provisioner} has not answered a call for {question.asset} within "
         f"{limit.total_seconds():g} s; the call goes on, and nothing else is asked about "

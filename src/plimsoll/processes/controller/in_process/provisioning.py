@@ -51,7 +51,7 @@ from plimsoll.decide.provisioning.in_process.unrecorded_assets import (
 from plimsoll.decide.provisioning.intents import Intent, IntentState, is_waiting
 from plimsoll.decide.provisioning.recorded import is_of_other_provisioner
 from plimsoll.enact.enactor import Done, Overtaken
-from plimsoll.processes.controller.in_process.calls import Question, answered
+from plimsoll.processes.controller.in_process.calls import ProvisionerQuestion, answered
 from plimsoll.processes.controller.in_process.intents import InProcessIntents
 from plimsoll.processes.controller.in_process.operations import OperationVerdict
 from plimsoll.processes.controller.in_process.provisioners.protocol import (
@@ -170,7 +170,7 @@ class Provisioning:
             secret=self._context.read_secret,
         )
 
-        question = Question(
+        question = ProvisionerQuestion(
             provisioner=provisioner.name, asset=operation.asset_name, what="provisioning"
         )
         with self._context.metrics.measured(provisioner.name, "volume_provision"):

@@ -19,7 +19,7 @@ from plimsoll.decide.claims.operations import (
 from plimsoll.decide.claims.reclaim import after_delete, after_recycle, has_ended, is_released
 from plimsoll.decide.plan import Plan
 from plimsoll.decide.provisioning.in_process.intents import asset_name_of
-from plimsoll.processes.controller.in_process.calls import Question
+from plimsoll.processes.controller.in_process.calls import ProvisionerQuestion
 from plimsoll.processes.controller.in_process.operations import OperationVerdict
 from plimsoll.processes.controller.in_process.provisioners.protocol import (
     DeleteRequest,
@@ -115,9 +115,9 @@ class Reclaiming:
         return OperationVerdict.DONE if is_done and is_written else OperationVerdict.TRY_AGAIN
 
 
-def _question(provisioner: Provisioner, volume: PersistentVolume, what: str) -> Question:
+def _question(provisioner: Provisioner, volume: PersistentVolume, what: str) -> ProvisionerQuestion:
     """Of this release of this object: what was emptied once may hold the data of another claim."""
-    return Question(
+    return ProvisionerQuestion(
         provisioner=provisioner.name,
         asset=asset_name_of(volume),
         what=f"{what} of {volume.uid} after {volume.spec.claim_uid}",

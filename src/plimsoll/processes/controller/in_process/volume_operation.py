@@ -13,7 +13,7 @@ from plimsoll.decide.claims.view import ClaimsAndVolumes
 from plimsoll.decide.plan import Plan
 from plimsoll.decide.provisioning.in_process.intents import selected_node_name
 from plimsoll.enact.enactor import Done, Outcome, Overtaken
-from plimsoll.processes.controller.in_process.calls import ProvisionerCalls, Question
+from plimsoll.processes.controller.in_process.calls import ProvisionerCalls, ProvisionerQuestion
 from plimsoll.processes.controller.in_process.operation_metrics import ControllerOperationMetrics
 from plimsoll.processes.controller.in_process.provisioners import protocol
 from plimsoll.processes.controller.in_process.provisioners.protocol import ProvisionerError, Trouble
@@ -60,7 +60,7 @@ class OperationContext:
             raise ProvisionerError(Trouble.TRY_AGAIN, problem)
         request = protocol.DeleteRequest(volume_name=name, volume=None, secret=self.read_secret)
         with self.metrics.measured(provisioner, "volume_delete"):
-            question = Question(provisioner=provisioner, asset=name, what="deletion")
+            question = ProvisionerQuestion(provisioner=provisioner, asset=name, what="deletion")
             await self.calls.ask(question, lambda: found.delete(request))
 
     async def find_volume(self, name: str) -> PersistentVolume | None:
