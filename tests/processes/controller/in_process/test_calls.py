@@ -15,6 +15,7 @@ from plimsoll.processes.controller.in_process.provisioners.protocol import Provi
 from plimsoll.runtime.clock import SteppedClock, settle
 from plimsoll.runtime.leading.fence import Fence
 from plimsoll.wire.errors import FencedError
+from tests.processes.controller.in_process.at_work import at_work
 
 LIMIT = timedelta(seconds=15)
 
@@ -57,13 +58,8 @@ class Desk:
 @asynccontextmanager
 async def a_desk() -> AsyncIterator[Desk]:
     desk = Desk()
-    task = asyncio.ensure_future(desk.calls.run())
-    try:
-        await settle()
+    async with at_work(desk.calls.run()):
         yield desk
-    finally:
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
 
 
 async def test_an_answer_in_time_is_passed_on() -> None:

@@ -7,6 +7,7 @@ from random import Random
 from plimsoll.processes.controller.in_process.operations import Operations, OperationVerdict
 from plimsoll.runtime.clock import SteppedClock, settle
 from plimsoll.wire.errors import Failure, KubeError
+from tests.processes.controller.in_process.at_work import at_work
 
 
 class Desk:
@@ -37,13 +38,8 @@ class Desk:
 @asynccontextmanager
 async def a_desk() -> AsyncIterator[Desk]:
     desk = Desk()
-    task = asyncio.ensure_future(desk.operations.run())
-    try:
-        await settle()
+    async with at_work(desk.operations.run()):
         yield desk
-    finally:
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
 
 
 async def test_there_is_one_operation_at_a_time_for_a_volume() -> None:
