@@ -3,6 +3,7 @@
 Whatever a test leaves mounted or attached below its directory is taken away at the end.
 """
 
+import asyncio
 import os
 import shutil
 import subprocess
@@ -184,6 +185,12 @@ class Ground:
 
     def images(self, volume_id: str) -> list[Path]:
         return sorted(self.directory.glob(f"disk-*/volumes/{volume_id}.img"))
+
+    async def until_detached(self) -> None:
+        """The kernel ends a device that lies on another one a moment after it was unmounted."""
+        async with asyncio.timeout(10):
+            while self.devices():  # noqa: ASYNC110 - the kernel tells no event
+                await asyncio.sleep(0.05)
 
     def devices(self) -> list[Path]:
         return [device for device, file in loops().items() if file.is_relative_to(self.directory)]

@@ -97,7 +97,7 @@ async def test_a_volume_behind_a_second_loop_device_is_in_use_until_it_is_unstag
     (target / "file").write_text("content")
     await ground.leave(volume)
     assert left_mounted(ground.directory) == []
-    assert ground.devices() == []
+    await ground.until_detached()
     await ground.delete(volume)
     assert ground.images(volume) == []
 
