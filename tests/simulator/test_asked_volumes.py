@@ -5,6 +5,7 @@ from datetime import timedelta
 import msgspec
 import pytest
 
+from plimsoll.simulator.cluster.asked_volumes import AskedVolumes
 from plimsoll.simulator.cluster.driver_host import STOCK_PROVISIONER, CsiLink
 from plimsoll.simulator.cluster.simulated_cluster import SimulatedCluster
 from plimsoll.simulator.engine.process import SimulatedProcess
@@ -88,3 +89,24 @@ def test_a_volume_that_no_object_names(senders: tuple[str, ...], *, is_known: bo
     verdict = run_scenario(scenario, observer=Calls(senders))
     assert [each.invariant for each in verdict.violations] == [Invariant.NO_LEAKS]
     assert (not verdict.unknown) is is_known
+
+
+@pytest.mark.parametrize(
+    ("steps", "is_behind"),
+    [
+        pytest.param("delete ask", True, id="it was given what was being deleted"),
+        pytest.param("ask delete", False, id="deleted after it was given it"),
+        pytest.param("delete ask delete", False, id="deleted again, after it was given it"),
+        pytest.param("ask", False, id="never deleted"),
+        pytest.param("delete", False, id="never given to it"),
+    ],
+)
+def test_a_volume_that_is_deleted_behind_csi_provisioner(steps: str, *, is_behind: bool) -> None:
+    asked = AskedVolumes()
+    for at, step in enumerate(steps.split()):
+        if step == "ask":
+            asked.add("pvc-1", at, is_stock=True)
+        else:
+            asked.delete("volume-1", at)
+    assert asked.is_deleted_behind_stock("pvc-1", "volume-1") is is_behind
+    assert not asked.is_deleted_behind_stock("pvc-1", "volume-2")

@@ -187,9 +187,17 @@ class DriverHost:
         return backend
 
     def note_asked(self, sender: SimulatedProcess, method: str, request: bytes) -> None:
+        now = self.network.loop.time()
         if method == methods.CREATE_VOLUME.name:
             name = csi.CreateVolumeRequest.FromString(request).name
-            self._asked.add(name, is_stock=sender.name.startswith(STOCK_PROVISIONER))
+            self._asked.add(name, now, is_stock=sender.name.startswith(STOCK_PROVISIONER))
+        elif message := DELETIONS.get(method):
+            self._asked.delete(message.FromString(request).volume_id, now)
+
+    def is_deleted_behind_stock(self, name: str, volume_id: str) -> bool:
+        """Whether csi-provisioner, which asks for no intents, was given the volume while a call to
+        delete it was under way: nothing keeps it from recording what is gone a moment later."""
+        return self._asked.is_deleted_behind_stock(name, volume_id)
 
     def is_of_stock(self, volume: str) -> bool:
         """Whether csi-provisioner alone asked for the volume that has this name now: it forgets

@@ -18,6 +18,7 @@ from plimsoll.simulator.cluster.mirror import (
 from plimsoll.simulator.cluster.shape import IN_PROCESS, NO_PROVISIONER
 from plimsoll.simulator.cluster.simulated_cluster import SimulatedCluster
 from plimsoll.simulator.invariants import Invariant
+from plimsoll.simulator.settled.assets import deleted_behind_stock
 from plimsoll.simulator.settled.copies import (
     lacks_source,
     requested_bytes,
@@ -53,7 +54,9 @@ async def unsettled_pods(cluster: SimulatedCluster, refusals: Refusals) -> list[
             found.append(stuck(f"pod {key} on {node or 'no node'} is being deleted and stays"))
         elif phase == "Pending" and node:
             if not _is_crowded_out(cluster, node) and not is_fenced_out(cluster, document, node):
-                is_known = _waits_for_nothing(cluster, document)
+                is_known = _waits_for_nothing(cluster, document) or _waits_for_deleted(
+                    cluster, document
+                )
                 found.append(stuck(f"pod {key} on {node} does not run", is_known=is_known))
         elif phase == "Pending":
             kernel = kernel or await kernel_of(cluster)
@@ -93,6 +96,17 @@ def _freed_by_others(kernel: Kernel, document: Document) -> str:
         return ""
     outcome = kernel.preempt(decision)
     return outcome.node if isinstance(outcome, Preemption) else ""
+
+
+def _waits_for_deleted(cluster: SimulatedCluster, pod: Document) -> bool:
+    deleted = deleted_behind_stock(cluster)
+    claims = cluster.mirror.objects[CLAIMS]
+    names = (f"{pod['metadata']['namespace']}/{name}" for name in claims_of(pod))
+    return any(
+        claim["spec"].get("volumeName") in deleted
+        for name in names
+        if (claim := claims.get(name)) is not None
+    )
 
 
 def _waits_for_nothing(cluster: SimulatedCluster, pod: Document) -> bool:
