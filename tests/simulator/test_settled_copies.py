@@ -37,6 +37,34 @@ def test_a_deleted_snapshot_that_was_made_goes() -> None:
     assert played("10Gi").violations == ()
 
 
+DELETED_SNAPSHOT_THAT_SAYS_NO_MORE = """
+lasting: 2m
+cluster:
+  zones: [a]
+  nodesPerRack: 1
+  drivers:
+  - name: zonal.example
+    pools: [{per: zone, size: 3Gi}]
+  classes:
+  - {name: zonal, driver: zonal.example}
+  copies: {schedulers: 1, controllers: 1, provisioners: 1}
+actions:
+- {at: 0s, do: createPods, name: web, pods: 1, size: 2Gi}
+- {at: 20s, do: takeSnapshot, name: backup, claim: web-0, className: zonal}
+- {at: 40s, do: deleteSnapshot, name: backup}
+faults:
+- {at: 19s, do: pause, what: driver zonal.example, lasting: 40s}
+"""
+
+
+def test_what_a_driver_has_answered_since_a_snapshot_was_deleted_counts() -> None:
+    """The snapshot says until it goes that its driver did not answer; its content says more."""
+    verdict = run_scenario(parse_scenario(DELETED_SNAPSHOT_THAT_SAYS_NO_MORE))
+    (stays,) = verdict.violations
+    assert stays.message == "snapshot default/backup is being deleted and stays"
+    assert stays.is_known
+
+
 WAITING_FOR_SNAPSHOT = """
 lasting: 1m
 settling: 3m

@@ -70,14 +70,12 @@ def _taken(cluster: SimulatedCluster, free: FreeBytes) -> Iterator[Unsettled]:
     for key, snapshot in sorted(cluster.mirror.objects[SNAPSHOTS].items()):
         name = snapshot["spec"]["source"].get("persistentVolumeClaimName", "")
         claim = cluster.mirror.objects[CLAIMS].get(f"{snapshot['metadata']['namespace']}/{name}")
-        told = ((snapshot.get("status") or {}).get("error") or {}).get("message", "")
+        told = _error_of(snapshot)
         is_possible = claim is not None and _volume_of(cluster, claim) is not None
         if not _stays(snapshot):
             if not _is_being_restored(cluster, snapshot):
                 message = f"snapshot {key} is being deleted and stays"
-                is_known = "ResourceExhausted" in told and _waits_for_capacity(
-                    cluster, snapshot, free
-                )
+                is_known = _waits_for_capacity(cluster, snapshot, free)
                 yield Unsettled(
                     invariant=Invariant.EVERYTHING_RUNS, message=message, is_known=is_known
                 )
@@ -87,14 +85,18 @@ def _taken(cluster: SimulatedCluster, free: FreeBytes) -> Iterator[Unsettled]:
 
 
 def _waits_for_capacity(cluster: SimulatedCluster, snapshot: Document, free: FreeBytes) -> bool:
-    """Whether the driver was asked for the snapshot, has made none, and has no room for it.
+    """Whether the driver has refused the snapshot for want of room, has made none, and still has
+    no room for it.
 
     The snapshotter takes `ResourceExhausted` for a call that may have made something, as
-    csi-snapshotter does: it asks on, and the snapshot stays until there is room.
+    csi-snapshotter does: it asks on, and the snapshot stays until there is room. The content has
+    the latest answer: a snapshot that is being deleted repeats no status any more.
     """
     name = (snapshot.get("status") or {}).get("boundVolumeSnapshotContentName", "")
     content = cluster.mirror.objects[CONTENTS].get(name)
     if content is None or _handle_of(cluster, snapshot):
+        return False
+    if "ResourceExhausted" not in _error_of(content):
         return False
     driver = content["spec"]["driver"]
     made = _made_volume(cluster, driver, content["spec"]["source"].get("volumeHandle", ""))
@@ -143,6 +145,12 @@ def _stays(object_: Document) -> bool:
 
 def _is_bound(claim: Document) -> bool:
     return (claim.get("status") or {}).get("phase") == "Bound"
+
+
+def _error_of(object_: Document) -> str:
+    """Of a snapshot or its content; empty if it tells none."""
+    message: str = ((object_.get("status") or {}).get("error") or {}).get("message", "")
+    return message
 
 
 def _is_ready(snapshot: Document) -> bool:
