@@ -12,6 +12,7 @@ from plimsoll.decide.provisioning.intents import read_intent
 from plimsoll.processes.driver.backends.pools.faults import Fail, FaultyCall, Hang
 from plimsoll.simulator.stories.cluster import StoryCluster, a_cluster
 from plimsoll.simulator.stories.objects import claim
+from plimsoll.simulator.stories.refusing_transport import asked, open_to_all
 from plimsoll.simulator.stories.schedulers import volume_of
 from plimsoll.simulator.stories.sidecars import (
     DRIVER,
@@ -27,6 +28,7 @@ from plimsoll.simulator.stories.sidecars import (
 )
 from plimsoll.wire.csi import methods
 from plimsoll.wire.csi.gen import csi_pb2 as csi
+from plimsoll.wire.transport import Request
 
 LOOPS = ("binding", "claim-protection", "volume-protection")
 CLONED = "provisioner.storage.kubernetes.io/cloning-protection"
@@ -218,6 +220,32 @@ async def test_cut_off_after_any_write_the_volume_of_a_snapshot_that_is_deleted_
             assert number > 4, "the mark, the intent, the volume and events are writes"
             return
     pytest.fail("it never came to an end of its writes")
+
+
+def stores_volume(request: Request) -> bool:
+    return asked(request) == ("create", "persistentvolumes")
+
+
+async def test_a_snapshot_that_is_deleted_while_its_volume_cannot_be_recorded_goes_afterwards() -> (
+    None
+):
+    def refuse(request: Request) -> int:
+        return 500 if stores_volume(request) else 0
+
+    settings = msgspec.structs.replace(PLAIN, snapshot_orphan_sweep_interval=timedelta())
+    async with (
+        a_world() as (cluster, storage),
+        a_provisioner(cluster, storage, settings, seed=2, rule=refuse) as provisioner,
+    ):
+        await a_snapshot(cluster, storage)
+        await cluster.create(made_from("VolumeSnapshot", "backup"))
+        await cluster.wait(timedelta(seconds=10))
+        await cluster.delete("VolumeSnapshot", "backup")
+        assert await finalizers(cluster, "VolumeSnapshot", "backup") == [RESTORED]
+        provisioner.transport.rule = open_to_all
+        await cluster.wait(timedelta(minutes=1))
+        assert await volume_of(cluster, "copy")
+        assert await cluster.find("VolumeSnapshot", "backup") is None
 
 
 async def test_a_snapshot_that_does_not_exist_is_reported_and_waited_for() -> None:

@@ -17,7 +17,7 @@ from plimsoll.api.volumes import PersistentVolume, PersistentVolumeClaim
 from plimsoll.decide.annotations import SELECTED_NODE
 from plimsoll.decide.claims.reasons import BindingReason
 from plimsoll.decide.claims.writes import annotate, existing, normal, warning
-from plimsoll.decide.plan import NOTHING, Plan, Write
+from plimsoll.decide.plan import Plan, Write
 from plimsoll.decide.provisioning.calls import (
     CallFailed,
     Code,
@@ -35,7 +35,7 @@ from plimsoll.decide.provisioning.holds import (
     undone_message,
 )
 from plimsoll.decide.provisioning.intents import LEAVES_NOTHING
-from plimsoll.decide.provisioning.protection import SourceProtectionReason, release_snapshot
+from plimsoll.decide.provisioning.protection import decide_release
 from plimsoll.decide.provisioning.recorded import Asset, is_recorded
 from plimsoll.decide.provisioning.settings import ProvisionerSettings
 from plimsoll.decide.provisioning.steps import (
@@ -188,7 +188,6 @@ def _after_created(
     if stray := _find_stray(attempt, made, context):
         memory = replace(memory, slow_retry=_slow_retry(attempt, context))
         return _clean_up(attempt, made, memory, stray)
-    release = release_snapshot(attempt.claim, context.view)
     is_held = claim is not None and not context.settings.is_compatible
     return ProvisioningRecord(
         made=made,
@@ -196,9 +195,7 @@ def _after_created(
         volume=volume_document(call, made, context.settings),
         claim=attempt.claim,
         memory=replace(memory, topology=NO_TOPOLOGY, in_progress=None),
-        plan=Plan(reason=SourceProtectionReason.RELEASED, writes=(release,))
-        if release
-        else NOTHING,
+        plan=decide_release(attempt.claim, context.view),
     )
 
 

@@ -61,6 +61,13 @@ def release_snapshot(claim: PersistentVolumeClaim, view: ProvisionerView) -> Pat
     return None if snapshot is None else _unmarked_snapshot(snapshot)
 
 
+def decide_release(claim: PersistentVolumeClaim, view: ProvisionerView) -> Plan:
+    release = release_snapshot(claim, view)
+    if release is None:
+        return NOTHING
+    return Plan(reason=SourceProtectionReason.RELEASED, writes=(release,))
+
+
 def decide_cloned_claim(
     claim: PersistentVolumeClaim, neighbours: Iterable[PersistentVolumeClaim]
 ) -> Plan:

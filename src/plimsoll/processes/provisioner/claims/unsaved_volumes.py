@@ -2,6 +2,7 @@
 without another call to the driver.
 """
 
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -10,14 +11,18 @@ from plimsoll.api.typed import from_document
 from plimsoll.api.volumes import PersistentVolume
 from plimsoll.decide.provisioning.intents import IntentState
 from plimsoll.decide.provisioning.outcomes import after_saved, after_unsaved
+from plimsoll.decide.provisioning.protection import decide_release
 from plimsoll.decide.provisioning.recorded import is_recorded
 from plimsoll.decide.provisioning.steps import ClaimMemory, ProvisioningRecord
 from plimsoll.enact.enactor import Done, Obstacle, Overtaken
 from plimsoll.processes.provisioner.claims.call_context import CallContext
 from plimsoll.processes.provisioner.operation_metrics import source_of
+from plimsoll.processes.provisioner.view import read_for
 from plimsoll.runtime.workqueue import WorkQueue
-from plimsoll.wire.errors import Failure
+from plimsoll.wire.errors import Failure, KubeError
 from plimsoll.wire.kind import typed
+
+log = logging.getLogger(__name__)
 
 VOLUMES = typed(PersistentVolume)
 
@@ -74,8 +79,21 @@ class UnsavedVolumes:
         if not self._sidecar.decisions.is_compatible:
             # Before, the next process would have to ask for the volume again, from a source that is
             # kept for that.
-            await self._tools.show(record.plan)
+            await self._release(record)
         await self._tools.show(after_saved(record, self._caches.claims.view().get(key)))
+
+    async def _release(self, record: ProvisioningRecord) -> None:
+        """A snapshot that has changed since the volume was made is read again: it may be deleted by
+        now, and wait for this."""
+        outcome = await self._tools.show(record.plan)
+        if not isinstance(outcome, Overtaken):
+            return
+        try:
+            read = await read_for(record.claim, self._tools.client)
+        except KubeError as error:
+            log.debug("snapshot left to the sweep", extra={"error": str(error)})
+            return
+        await self._tools.show(decide_release(record.claim, self._caches.view(read)))
 
     async def _find_stored(
         self, record: ProvisioningRecord, outcome: Overtaken | Obstacle
