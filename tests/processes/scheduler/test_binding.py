@@ -8,9 +8,11 @@ from datetime import timedelta
 import pytest
 from msgspec import structs
 
+from plimsoll.decide.scheduling.rules.volume_binding.charges import RESERVATIONS
 from plimsoll.simulator.stories.cluster import StoryCluster, a_cluster
 from plimsoll.simulator.stories.refusing_transport import InterruptedTransport
 from plimsoll.simulator.stories.schedulers import (
+    HOSTNAME,
     a_claim,
     a_delayed_class,
     a_local_volume,
@@ -210,6 +212,62 @@ async def test_a_volume_that_was_written_is_not_given_away_before_the_watch_show
         await cluster.create(a_claim("other"), a_pod("next", claims=["other"]))
         await cluster.settle(timedelta(seconds=10))
 
+        assert len(lines[0].writes) == 1
+
+
+async def a_disk_with_10_gib(cluster: StoryCluster) -> None:
+    """On node-a. No provisioner runs."""
+    driver = "disk.example.com"
+    await add_node(cluster, "node-a")
+    await cluster.create(
+        {
+            "apiVersion": "storage.k8s.io/v1",
+            "kind": "CSIDriver",
+            "metadata": {"name": driver, "annotations": {RESERVATIONS: "linear"}},
+            "spec": {"storageCapacity": True, "attachRequired": False},
+        },
+        a_delayed_class("disks", driver),
+        {
+            "apiVersion": "storage.k8s.io/v1",
+            "kind": "CSIStorageCapacity",
+            "metadata": {"name": "csisc-1", "namespace": "default"},
+            "nodeTopology": {"matchLabels": {HOSTNAME: "node-a"}},
+            "storageClassName": "disks",
+            "capacity": "10Gi",
+        },
+    )
+
+
+@pytest.mark.parametrize("alone", [True, False], ids=["one-claim", "the-first-of-two"])
+async def test_room_is_not_given_away_if_the_pod_goes_before_the_watch_shows_the_selected_node(
+    *, alone: bool
+) -> None:
+    """A provisioner may act upon the claim, which stays."""
+    lines: list[Behind] = []
+
+    def through(inner: Transport) -> Transport:
+        lines.append(Behind(inner, "persistentvolumeclaims"))
+        return lines[0]
+
+    async with a_cluster() as cluster, a_scheduler(cluster, through=through):
+        await a_disk_with_10_gib(cluster)
+        sizes = {"data": "4Gi"} if alone else {"data": "4Gi", "large": "5Gi"}
+        for name, size in (sizes | {"other": "7Gi"}).items():
+            await cluster.create(a_claim(name, size=size, class_name="disks"))
+        await cluster.settle()
+        lines[0].hold()
+        await cluster.create(a_pod(claims=sizes))
+        await cluster.settle()
+        assert len(lines[0].writes) == 1
+        await cluster.delete("Pod", "web", grace=0)
+        await cluster.create(a_pod("next", claims=["other"]))
+        await cluster.settle()
+        _, _, unseen = await scheduled_condition(cluster, "next")
+        assert "CapacityReserved" in unseen
+        lines[0].let_go()
+        await cluster.settle(timedelta(seconds=10))
+        _, _, seen = await scheduled_condition(cluster, "next")
+        assert "CapacityReserved" in seen
         assert len(lines[0].writes) == 1
 
 

@@ -181,12 +181,22 @@ def written(choice: Choice, returned: Sequence[PersistentVolume | PersistentVolu
 
 
 def forget(choice: Choice, assumptions: Assumptions) -> None:
-    """The pod will not go there. Volumes that were written already stay as they are: the watch
-    will show them. Claims do not: what was asked for them is found again by their annotation."""
+    """The pod will not go there. What was written already stays as it is: the watch will show it. A
+    provisioner may act upon a claim that names a node, though the pod is gone."""
     for binding in choice.static:
         assumptions.volumes.restore(binding.volume)
     for claim in choice.provisions:
-        assumptions.claims.restore(claim)
+        if not _is_written(claim, choice):
+            assumptions.claims.restore(claim)
+
+
+def _is_written(claim: PersistentVolumeClaim, choice: Choice) -> bool:
+    """The server has answered with another version, which the watch will show."""
+    version = claim.metadata.resource_version
+    return any(
+        each.key == claim.key and each.metadata.resource_version != version
+        for each in choice.awaited
+    )
 
 
 def forget_unwritten(choice: Choice, assumptions: Assumptions, made: int) -> None:

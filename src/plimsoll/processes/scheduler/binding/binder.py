@@ -2,8 +2,8 @@
 
 Nothing is polled: whenever the watch shows something that has to do with the pod, it is looked at
 again. Whatever fails, what is assumed of volumes and claims is afterwards what it would be without
-the decision, except for what was really written: the watch brings that, and the next attempt goes
-on from there.
+the decision, except for what was really written: that is assumed until the watch brings it, and the
+next attempt goes on from there.
 """
 
 import logging
@@ -121,7 +121,8 @@ class Binder:
             if isinstance(written, BindingFailed):
                 failed = written
                 break
-            made = replace(made, static=written.static or made.static)
+            awaited = (*made.awaited, *written.awaited)
+            made = replace(made, static=written.static or made.static, awaited=awaited)
             if failed := await self._confirm(pod, written):
                 break
         version = self._version_of(pod)
