@@ -7,7 +7,7 @@ import asyncio
 import os
 import shutil
 import subprocess
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -187,13 +187,18 @@ class Ground:
         return sorted(self.directory.glob(f"disk-*/volumes/{volume_id}.img"))
 
     async def until_detached(self) -> None:
-        """The kernel ends a device that lies on another one a moment after it was unmounted."""
-        async with asyncio.timeout(10):
-            while self.devices():  # noqa: ASYNC110 - the kernel tells no event
-                await asyncio.sleep(0.05)
+        await until_none(self.devices)
 
     def devices(self) -> list[Path]:
         return [device for device, file in loops().items() if file.is_relative_to(self.directory)]
+
+
+async def until_none(devices: Callable[[], list[Path]]) -> None:
+    """The kernel ends a loop device that another program, or another device, has open when that one
+    lets go of it: programs that look for file systems open all devices for a moment."""
+    async with asyncio.timeout(10):
+        while devices():  # noqa: ASYNC110 - the kernel tells no event
+            await asyncio.sleep(0.05)
 
 
 def wanted_volume(name: str, *, size_bytes: int = 0, **wanted: Any) -> csi.CreateVolumeRequest:

@@ -58,7 +58,7 @@ async def test_it_lives_as_long_as_its_pod(ground: Ground, attributes: dict[str,
         await ground.unpublish(HANDLE)
     assert volumes(ground) == []
     assert left_mounted(ground.directory) == []
-    assert ground.devices() == []
+    await ground.until_detached()
     assert list((ground.directory / "disk-0" / "volumes").iterdir()) == []
 
 

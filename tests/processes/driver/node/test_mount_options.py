@@ -60,7 +60,7 @@ async def test_nothing_is_left_of_a_stage_that_was_refused(
     assert await ground.refused(m.NODE_STAGE_VOLUME, request) == INVALID
     assert "mount option 'loop' is not allowed" in ground.messages[-1]
     assert left_mounted(ground.directory) == []
-    assert ground.devices() == []
+    await ground.until_detached()
 
 
 async def test_a_volume_of_memory_has_the_size_that_was_promised(ground_dir: Path) -> None:

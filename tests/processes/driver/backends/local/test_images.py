@@ -64,7 +64,7 @@ async def test_what_was_written_is_there_after_unstaging(ground: Ground, fs_type
     content = os.urandom(MIB)
     (target / "file").write_bytes(content)
     await ground.leave(volume)
-    assert ground.devices() == []
+    await ground.until_detached()
     assert left_mounted(ground.directory) == []
     again = await ground.use(volume, fs_type=fs_type)
     assert (
@@ -191,14 +191,14 @@ async def test_a_vanished_file_system_is_not_replaced_by_an_empty_one(ground: Gr
         file.write(bytes(16 * MIB))
     assert await ground.refused(m.NODE_STAGE_VOLUME, ground.stage_request(volume)) == "INTERNAL"
     assert "has vanished" in ground.messages[-1]
-    assert ground.devices() == []
+    await ground.until_detached()
 
 
 async def test_another_file_system_than_the_volumes_is_refused(ground: Ground) -> None:
     volume = await ground.create(mib=16)
     request = ground.stage_request(volume, fs_type="xfs")
     assert await ground.refused(m.NODE_STAGE_VOLUME, request) == "INVALID_ARGUMENT"
-    assert ground.devices() == []
+    await ground.until_detached()
 
 
 async def test_a_lost_image_is_told(ground: Ground) -> None:
@@ -223,7 +223,7 @@ async def test_a_block_volume_is_a_device(ground: Ground) -> None:
     await ground.leave(volume)
     assert not target.exists()
     assert not list(ground.staging(volume).iterdir())
-    assert ground.devices() == []
+    await ground.until_detached()
     again = await ground.use(volume, block=True)
     with again.open("rb") as device:
         assert device.read(4096) == content

@@ -54,7 +54,7 @@ async def test_a_mirrored_volume_survives_the_loss_of_either_image(ground: Groun
         assert (target / "more").exists()
         await ground.leave(volume)
         await ground.delete(volume)
-    assert ground.devices() == []
+    await ground.until_detached()
     assert left_mounted(ground.directory) == []
 
 

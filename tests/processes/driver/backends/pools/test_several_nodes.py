@@ -27,7 +27,7 @@ from tests.processes.driver.drivers import (
     capability,
     create_request,
 )
-from tests.processes.driver.node.ground import left_mounted, needs_root, swept
+from tests.processes.driver.node.ground import left_mounted, needs_root, swept, until_none
 
 pytestmark = needs_root
 MANY = AccessMode.MULTI_NODE_MULTI_WRITER
@@ -210,7 +210,7 @@ async def test_a_block_volume_is_one_device_on_all_nodes(ground_dir: Path) -> No
         with other.open("rb") as file:
             assert file.read(6) == b"from a"
         await shared.leave(volume, "node-b")
-        assert shared.devices() == []
+        await until_none(shared.devices)
 
 
 async def test_a_block_volume_is_not_made_read_only_under_another_nodes_writer(
@@ -252,7 +252,7 @@ async def test_a_node_that_comes_back_tears_down_what_was_detached_meanwhile(
             (other / "file").write_text("still here")
         await shared.leave(volume, "node-b")
         assert left_mounted(ground_dir) == []
-        assert shared.devices() == []
+        await until_none(shared.devices)
 
 
 async def test_a_volume_that_was_detached_is_not_used_again_through_an_old_mount(
