@@ -223,7 +223,9 @@ class Watchdog:
             claim = self._mirror.objects[CLAIMS].get(f"{namespace}/{claim_name}")
             name = "" if claim is None else claim["spec"].get("volumeName", "")
             volume = self._mirror.objects[VOLUMES].get(name)
-            if volume is not None and not reaches(node, volume):
+            if volume is None or reaches(node, volume):
+                continue
+            if not self._takeovers.may_come_back(node, volume):
                 self.add(
                     Invariant.REACHABLE_VOLUMES,
                     f"pod {key} runs on {node['metadata']['name']}, out of reach of {name}",

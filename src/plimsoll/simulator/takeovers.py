@@ -21,6 +21,8 @@ from plimsoll.processes.driver.records import FenceRecord
 from plimsoll.simulator.cluster.driver_host import AnsweredCall, DriverHost
 from plimsoll.simulator.cluster.mirror import NODES
 from plimsoll.simulator.cluster.simulated_cluster import SimulatedCluster
+from plimsoll.simulator.placements import STALE_SECONDS
+from plimsoll.simulator.volume_reach import reaches
 from plimsoll.wire.csi import methods
 from plimsoll.wire.csi.gen import csi_pb2 as csi
 
@@ -42,6 +44,8 @@ class TakeoverWatch:
             node.name: tuple(node.topology[level] for level in self._domains.levels)
             for node in shape.nodes
         }
+        self._left: dict[tuple[str, str], tuple[float, str]] = {}
+        """When labels of domains were taken off nodes, and their values, by node and label."""
         if not shape.takeover:
             return
         self._host: DriverHost = cluster.drivers[shape.takeover]
@@ -60,11 +64,32 @@ class TakeoverWatch:
             return False
         return self._is_fenced(domain_segment(self._domains, self._homes[name]))
 
+    def may_come_back(self, node: Document, volume: Document) -> bool:
+        """Whether the node reached the volume a moment ago, and the domain is still fenced: a pod
+        that was on its way starts there, and the label comes back for it."""
+        now, meta = self._cluster.network.loop.time(), node["metadata"]
+        back = {
+            label: value
+            for (name, label), (at, value) in self._left.items()
+            if name == meta["name"] and now - at <= STALE_SECONDS and self._is_label_fenced(label)
+        }
+        labels = {**back, **(meta.get("labels") or {})}
+        return bool(back) and reaches({"metadata": {"labels": labels}}, volume)
+
+    def _is_label_fenced(self, label: str) -> bool:
+        path = parse_label(self._domains.driver, label)
+        return path is not None and self._is_fenced(domain_segment(self._domains, path))
+
     def _changed(
-        self, kind: str, key: str, _before: Document | None, after: Document | None
+        self, kind: str, key: str, before: Document | None, after: Document | None
     ) -> None:
-        if kind == NODES and after is not None:
-            self._check_labels(key, after)
+        if kind != NODES or after is None:
+            return
+        self._check_labels(key, after)
+        kept = after["metadata"].get("labels") or {}
+        for label, value in ((before or after)["metadata"].get("labels") or {}).items():
+            if label not in kept and label.startswith(served_prefix(self._domains.driver)):
+                self._left[key, label] = (self._cluster.network.loop.time(), value)
 
     def _check_labels(self, name: str, node: Document) -> None:
         for domain in self._served_elsewhere(name, node["metadata"].get("labels") or {}):
