@@ -7,6 +7,7 @@ from plimsoll.decide.scheduling.binding.bind_volumes import (
     assume,
     forget,
     forget_unwritten,
+    unwritten,
     written,
 )
 from plimsoll.decide.scheduling.reasons import Finding, Reason
@@ -123,7 +124,7 @@ def test_what_was_written_stays_believed_when_a_later_write_fails() -> None:
 def test_a_claim_that_was_written_stays_believed_until_the_watch_shows_it() -> None:
     believed = Believed(OLD, NEW, VOLUME)
     choice = chosen(believed)
-    forget(written(choice, [versioned(choice.provisions[0], 20)]), believed)
+    forget(unwritten(written(choice, [versioned(choice.provisions[0], 20)])), believed)
     assert list(believed.claims.assumed) == [NEW.key]
     assert not believed.volumes.assumed
     believed.claims.put(NEW.key, versioned(NEW, 21))
@@ -134,7 +135,7 @@ def test_a_claim_that_named_the_node_already_does_not_stay_believed() -> None:
     """The write has made no new version that the watch could show."""
     believed = Believed(OLD, NEW, VOLUME)
     choice = chosen(believed)
-    forget(written(choice, [choice.provisions[0]]), believed)
+    forget(unwritten(written(choice, [choice.provisions[0]])), believed)
     assert not believed.claims.assumed
 
 

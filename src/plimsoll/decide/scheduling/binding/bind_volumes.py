@@ -181,13 +181,19 @@ def written(choice: Choice, returned: Sequence[PersistentVolume | PersistentVolu
 
 
 def forget(choice: Choice, assumptions: Assumptions) -> None:
-    """The pod will not go there. What was written already stays as it is: the watch will show it. A
-    provisioner may act upon a claim that names a node, though the pod is gone."""
+    """The pod will not go there. Volumes that were written already stay as they are: the watch
+    will show them. Claims do not, as in kube-scheduler."""
     for binding in choice.static:
         assumptions.volumes.restore(binding.volume)
     for claim in choice.provisions:
-        if not _is_written(claim, choice):
-            assumptions.claims.restore(claim)
+        assumptions.claims.restore(claim)
+
+
+def unwritten(choice: Choice) -> Choice:
+    """Without the claims that were written: these are believed until the watch shows them. A
+    provisioner may act upon a claim that names a node, though the pod is gone."""
+    left = tuple(claim for claim in choice.provisions if not _is_written(claim, choice))
+    return replace(choice, provisions=left)
 
 
 def _is_written(claim: PersistentVolumeClaim, choice: Choice) -> bool:

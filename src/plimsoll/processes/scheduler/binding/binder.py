@@ -23,6 +23,7 @@ from plimsoll.decide.scheduling.binding.bind_volumes import (
     Choice,
     claims_of,
     releases,
+    unwritten,
     volumes_of,
     written,
 )
@@ -106,8 +107,12 @@ class Binder:
             return made
         failed = await self._finish(pod, made)
         if failed:
-            self._state.forget(made)
+            self._forget(made)
         return failed
+
+    def _forget(self, made: Choice) -> None:
+        """kube-scheduler also takes back what the watch has yet to show."""
+        self._state.forget(made if self._groups is None else unwritten(made))
 
     async def _bind_in_order(
         self, pod: Pod, choice: Choice, groups: Groups
@@ -128,7 +133,7 @@ class Binder:
         version = self._version_of(pod)
         failed = failed or await self._assign(pod, choice.node, choice, version=version)
         if failed:
-            self._state.forget(made)
+            self._forget(made)
         return failed
 
     def _version_of(self, pod: Pod) -> str:
