@@ -225,3 +225,32 @@ async def test_a_claim_whose_end_is_not_seen_yet_gets_no_second_volume() -> None
             assert await cluster.all("PersistentVolume") == []
             assert storage.names == []
             assert storage.count("CreateVolume") == 1
+
+
+class KeptIntents:
+    """A rule: intents are not deleted while it is shut; volumes that are stored are counted."""
+
+    def __init__(self) -> None:
+        self.is_shut = True
+        self.stored = 0
+
+    def __call__(self, request: Request) -> int:
+        self.stored += stores_volume(request)
+        return 503 if self.is_shut and asked(request) == ("delete", "leases") else 0
+
+
+async def test_a_volume_is_not_stored_again_when_it_is_gone_before_its_intent() -> None:
+    rule = KeptIntents()
+    async with a_world() as (cluster, storage), a_provisioner(cluster, storage, rule=rule):
+        await cluster.create(a_class(waits=False), claim())
+        await cluster.wait(timedelta(seconds=40))
+        assert await volume_of(cluster, "data")
+        await cluster.delete("PersistentVolumeClaim", "data")
+        await cluster.wait(timedelta(seconds=40))
+        assert await cluster.all("PersistentVolume") == []
+        rule.is_shut = False
+        await cluster.wait(timedelta(minutes=3))
+        assert rule.stored == 1
+        assert await cluster.all("PersistentVolume") == []
+        assert storage.names == []
+        assert storage.count("CreateVolume") == 1

@@ -175,6 +175,8 @@ class Claims(Loop):
     ) -> timedelta | None:
         if uid in self._unsaved:
             await self._unsaved.save(key, uid)
+            if uid not in self._unsaved:
+                self.queue.add(key)  # claim and volume may have changed while it waited
             return None
         if (wait := self._intents.wait(uid)) is not None:
             return wait

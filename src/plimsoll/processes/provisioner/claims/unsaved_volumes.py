@@ -29,10 +29,12 @@ VOLUMES = typed(PersistentVolume)
 
 @dataclass(frozen=True, slots=True)
 class Unsaved:
-    """A volume that exists and is not stored yet."""
+    """A volume that exists and is not stored yet, or whose intent is still there."""
 
     record: ProvisioningRecord
     begun: float
+    is_stored: bool = False
+    """It is not stored a second time: its claim, and with it the volume, may be gone by then."""
 
 
 class UnsavedVolumes:
@@ -60,18 +62,13 @@ class UnsavedVolumes:
         await self.save(key, uid)
 
     async def save(self, key: ObjectKey, uid: str) -> None:
+        """Raises KubeError if the volume is stored and its intent cannot be deleted."""
         unsaved = self._waiting[uid]
         record = unsaved.record
-        outcome = await self._tools.show(record.creation)
-        if not isinstance(outcome, Done):
-            stored = await self._find_stored(record, outcome)
-            if stored is None:
-                await self._tools.show(after_unsaved(record, outcome.error.message))
-                self._queue.add_rate_limited(key)
+        if not unsaved.is_stored:
+            if not await self._is_stored(key, uid, record):
                 return
-            if not self._is_told_by(stored, record):
-                await self._give_back(key, uid, record)
-                return
+            self._waiting[uid] = replace(unsaved, is_stored=True)
         await self._intents.drop(uid)
         del self._waiting[uid]
         self._queue.forget(key)
@@ -81,6 +78,21 @@ class UnsavedVolumes:
             # kept for that.
             await self._release(record)
         await self._tools.show(after_saved(record, self._caches.claims.view().get(key)))
+
+    async def _is_stored(self, key: ObjectKey, uid: str, record: ProvisioningRecord) -> bool:
+        """False: it is tried again later, or the volume is given back."""
+        outcome = await self._tools.show(record.creation)
+        if isinstance(outcome, Done):
+            return True
+        stored = await self._find_stored(record, outcome)
+        if stored is None:
+            await self._tools.show(after_unsaved(record, outcome.error.message))
+            self._queue.add_rate_limited(key)
+            return False
+        if not self._is_told_by(stored, record):
+            await self._give_back(key, uid, record)
+            return False
+        return True
 
     async def _release(self, record: ProvisioningRecord) -> None:
         """A snapshot that has changed since the volume was made is read again: it may be deleted by
