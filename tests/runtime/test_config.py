@@ -71,6 +71,23 @@ def test_a_wrong_setting_is_an_error_that_says_where_it_came_from(
         load(tmp_path, text, environment=environment, flags=flags)
 
 
+def test_what_kubelet_sets_for_services_is_no_setting(tmp_path: Path) -> None:
+    """As in a container beside Services that are called `plimsoll-x` and `plimsoll-x-metrics`."""
+    environment = {
+        "PLIMSOLL_X_SERVICE_HOST": "10.0.0.7",
+        "PLIMSOLL_X_SERVICE_PORT": "80",
+        "PLIMSOLL_X_SERVICE_PORT_HTTP": "80",
+        "PLIMSOLL_X_PORT": "tcp://10.0.0.7:80",
+        "PLIMSOLL_X_PORT_80_TCP": "tcp://10.0.0.7:80",
+        "PLIMSOLL_X_PORT_80_TCP_PROTO": "tcp",
+        "PLIMSOLL_X_PORT_80_TCP_PORT": "80",
+        "PLIMSOLL_X_PORT_80_TCP_ADDR": "10.0.0.7",
+        "PLIMSOLL_X_METRICS_SERVICE_HOST": "10.0.0.8",
+        "PLIMSOLL_X_METRICS_PORT": "udp://10.0.0.8:53",
+    }
+    assert load(tmp_path, environment=environment) == Example()
+
+
 def test_a_missing_file_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="cannot be read"):
         load_settings(Example, Sources(file=tmp_path / "nowhere.yaml"))

@@ -107,13 +107,30 @@ def _from_environment(
     sources: Sources, encoded: Mapping[str, str]
 ) -> list[tuple[str, Mapping[str, Any]]]:
     known = {f"{sources.prefix}_{name.upper()}": key for name, key in encoded.items()}
-    given = {n: v for n, v in sources.environment.items() if n.startswith(f"{sources.prefix}_")}
+    given = {
+        name: value
+        for name, value in sources.environment.items()
+        if name.startswith(f"{sources.prefix}_") and not _is_of_service(name, value)
+    }
     unknown = sorted(given.keys() - known.keys())
     if unknown:
         raise ConfigError(
             f"environment: unknown setting {', '.join(unknown)}; known are {_listed(known)}"
         )
     return [(name, {known[name]: value}) for name, value in given.items()]
+
+
+OF_SERVICES = re.compile(
+    r"\w+_(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)"
+)
+ADDRESS = re.compile(r"(tcp|udp|sctp)://.+")
+
+
+def _is_of_service(name: str, value: str) -> bool:
+    """Whether kubelet has set it in the container because of a Service. One that is called
+    `plimsoll-node-metrics` sets `PLIMSOLL_NODE_METRICS_PORT`, which is also a setting's name."""
+    has_address = name.endswith("_PORT") and ADDRESS.fullmatch(value) is not None
+    return has_address or OF_SERVICES.fullmatch(name) is not None
 
 
 def _durations(form: type[Settings]) -> set[str]:
