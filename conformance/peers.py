@@ -105,10 +105,10 @@ SNAPSHOT_CONTROLLER = Peer(
 SNAPSHOT_KINDS = f"{CSI}/external-snapshotter/client/v8"
 """The module, pinned with the snapshotter, that holds the definitions of its kinds."""
 
-HOSTPATHPLUGIN = ForeignPeer(name="hostpathplugin", variable="PLIMSOLL_HOSTPATHPLUGIN")
+HOSTPATHPLUGIN = ForeignPeer(name="hostpathplugin", variable="PLIMSOLL_PEER_HOSTPATHPLUGIN")
 NODE_DRIVER_REGISTRAR = ForeignPeer(
     name="node-driver-registrar",
-    variable="PLIMSOLL_NODE_DRIVER_REGISTRAR",
+    variable="PLIMSOLL_PEER_NODE_DRIVER_REGISTRAR",
 )
 
 ALL = (

@@ -6,6 +6,11 @@ from pathlib import Path
 import pytest
 from conformance import peers, python_peers
 
+from plimsoll.processes.controller import settings as controller
+from plimsoll.processes.driver import configuration
+from plimsoll.processes.node import settings as node
+from plimsoll.processes.scheduler import settings as scheduler
+
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "reference" / "clients.md").read_text()
 
@@ -51,3 +56,14 @@ def test_helm_says_the_version_that_it_is_built_from() -> None:
 @pytest.mark.parametrize("package", ["kubernetes", "kopf"])
 def test_the_page_about_clients_names_the_version_that_is_installed(package: str) -> None:
     assert told(package) == python_peers.version(package)
+
+
+PREFIXES = (node.PREFIX, configuration.PREFIX, scheduler.PREFIX, controller.PREFIX)
+
+
+@pytest.mark.parametrize("peer", [peers.HOSTPATHPLUGIN, peers.NODE_DRIVER_REGISTRAR])
+def test_where_a_foreign_peer_is_can_be_told_to_no_process_as_a_setting(
+    peer: peers.ForeignPeer,
+) -> None:
+    """Processes refuse settings that they do not know, and would not start."""
+    assert not peer.variable.startswith(tuple(f"{prefix}_" for prefix in PREFIXES))
