@@ -5,7 +5,9 @@ from datetime import timedelta
 from plimsoll.api.registry import Document
 from plimsoll.simulator.stories.cluster import StoryCluster, a_cluster
 from plimsoll.simulator.stories.crashes import CrashScenario, assert_same_end
+from plimsoll.simulator.stories.refusing_transport import asked
 from plimsoll.simulator.stories.workload_objects import LABELS, deployment
+from plimsoll.wire.transport import Request
 
 
 def service(**spec: object) -> Document:
@@ -89,6 +91,24 @@ async def test_a_quiet_service_is_left_alone() -> None:
         writes = cluster.controllers[0].writes
         await cluster.wait(timedelta(hours=1))
         assert cluster.controllers[0].writes == writes
+
+
+async def test_a_list_that_the_server_refuses_is_tried_ever_more_seldom() -> None:
+    """Although the other list of the service is written each time."""
+    refused: list[Request] = []
+
+    def rule(request: Request) -> int:
+        if asked(request) != ("create", "endpointslices"):
+            return 0
+        refused.append(request)
+        return 403
+
+    async with a_cluster() as cluster:
+        await cluster.start("endpoints", rule=rule)
+        await cluster.create(service())
+        await cluster.wait(timedelta(minutes=10))
+        assert await cluster.find("Endpoints", "web") is not None
+        assert 10 < len(refused) < 20
 
 
 async def test_a_controller_cut_off_at_any_write_makes_the_others_later() -> None:

@@ -254,3 +254,20 @@ async def test_a_volume_is_not_stored_again_when_it_is_gone_before_its_intent() 
         assert await cluster.all("PersistentVolume") == []
         assert storage.names == []
         assert storage.count("CreateVolume") == 1
+
+
+async def test_a_volume_that_is_held_by_its_finalizer_is_deleted_ever_more_seldom() -> None:
+    """Roles of old manifests do not grant `patch`: the object stays when its volume is gone."""
+    narrow = role(ROLE | {"persistentvolumes": "get list watch create delete"})
+    async with a_world() as (cluster, storage), a_provisioner(cluster, storage) as provisioner:
+        await cluster.create(a_class(waits=False), claim())
+        await cluster.wait(timedelta(seconds=40))
+        provisioner.transport.rule = narrow
+        await cluster.delete("PersistentVolumeClaim", "data")
+        await cluster.wait(timedelta(minutes=30))
+        assert storage.names == []
+        assert len(await cluster.all("PersistentVolume")) == 1
+        assert 10 < storage.count("DeleteVolume") < 25
+        provisioner.transport.rule = open_to_all
+        await cluster.wait(timedelta(minutes=5))
+        assert await cluster.all("PersistentVolume") == []

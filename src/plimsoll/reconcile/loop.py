@@ -65,6 +65,8 @@ class Loop(ABC):
     def __init__(self, tools: Tools) -> None:
         self.tools = tools
         self.queue: WorkQueue[ObjectKey] = WorkQueue(tools.clock, tools.chance, RETRY)
+        self._in_work: dict[ObjectKey, bool] = {}
+        """Keys that are being reconciled, and whether a plan for them has gone well."""
 
     @property
     def depth(self) -> int:
@@ -80,14 +82,18 @@ class Loop(ABC):
         self.queue.add(change.key)
 
     async def enact(self, key: ObjectKey, plan: Plan) -> Outcome:
-        """Carry out a plan for a key; what was written is shown to all loops at once."""
+        """Carry out a plan for a key; what was written is shown to all loops at once. After a
+        failure the delay grows until a reconcile has gone well as a whole."""
         if plan.writes:
             log.debug("decided", extra={"loop": self.name, "key": str(key), "why": plan.reason})
         outcome = await self.tools.enactor.enact(plan)
         match outcome:
             case Done(left=left):
                 self.tools.observed.written(left)
-                self.queue.forget(key)
+                if key in self._in_work:
+                    self._in_work[key] = True
+                else:
+                    self.queue.forget(key)
             case Overtaken():
                 # The watch brings what overtook us; the delay is for when it has done so already.
                 self.queue.add_rate_limited(key)
@@ -108,6 +114,8 @@ class Loop(ABC):
     async def _work(self) -> None:
         while True:
             key = await self.queue.get()
+            failures = self.queue.failures(key)
+            self._in_work[key] = False
             try:
                 again = await self.reconcile(key)
                 if again is not None:
@@ -119,4 +127,6 @@ class Loop(ABC):
                 )
                 self.queue.add_rate_limited(key)
             finally:
+                if self._in_work.pop(key) and self.queue.failures(key) <= failures:
+                    self.queue.forget(key)
                 self.queue.done(key)
