@@ -626,3 +626,23 @@ async def test_a_forged_account_of_earlier_rollbacks_ends_no_loop(times: int) ->
         await scene.cluster.wait(ENOUGH)
         assert list((await nodes_of(scene.cluster)).values()) == ["node-b"]
         assert await scene.is_nothing_leaked()
+
+
+async def test_a_claim_that_a_tenant_does_not_let_go_is_looked_at_ever_more_seldom() -> None:
+    async with a_scene() as scene:
+        await a_bare_pod(scene)
+        await scene.cluster.wait(ENOUGH)
+        name = await bound_claim(scene)
+        kept = {"metadata": {"finalizers": ["kubernetes.io/pvc-protection", "example.com/mine"]}}
+        await scene.cluster.patch(CLAIM, name, kept)
+        controller = await scene.take_back()
+        await scene.cluster.wait(timedelta(minutes=30))
+        assert await scene.records() == ["Releasing"]
+        before = controller.passed.count(("list", "pods"))
+        await scene.cluster.wait(timedelta(hours=1))
+        assert controller.passed.count(("list", "pods")) - before < 25
+        await scene.cluster.patch(CLAIM, name, {"metadata": {"finalizers": None}})
+        await scene.cluster.wait(timedelta(minutes=6))
+        assert await node_of(scene.cluster, "web") == "node-b"
+        assert await scene.is_nothing_leaked()
+        assert await scene.records() == []

@@ -37,6 +37,7 @@ from plimsoll.processes.controller.rollback.reading import (
 )
 from plimsoll.processes.controller.rollback.settling import (
     Again,
+    Held,
     RollbackOver,
     RollbackSteps,
     TryLater,
@@ -55,6 +56,9 @@ MINUTE = timedelta(minutes=1)
 TELL_AGAIN = timedelta(minutes=30)
 """Servers keep events for an hour."""
 LOAD_AGAIN = timedelta(seconds=5)
+HELD_RECHECK, HELD_RECHECK_AT_MOST = timedelta(seconds=2), timedelta(minutes=5)
+PART_WAITED = 10
+"""How many times longer a claim has been waited for than the pause before the next look."""
 CLASSES = typed(StorageClass)
 CLAIM_DOCUMENTS = documents(CLAIMS.resource)
 
@@ -104,6 +108,8 @@ class Rollbacks(CsiLoop):
         self._recent: deque[float] = deque()
         self._paused: dict[ObjectKey, float] = {}
         """Claims that are left alone until then."""
+        self._held: dict[str, float] = {}
+        """By uid of the volume: since when its claim is in other hands."""
         self._told: dict[str, float] = {}
         """Dry run: by uid of the pod, when it was told."""
         self._marked: set[str] = set()
@@ -170,6 +176,8 @@ class Rollbacks(CsiLoop):
                 case TryLater():
                     self.queue.add_rate_limited(key)
                     return None
+                case Held():
+                    return self._pause_of_held(key.name)
                 case Again(after=after) if after:
                     return after
                 case Again():
@@ -177,8 +185,15 @@ class Rollbacks(CsiLoop):
         self.queue.forget(key)
         return None
 
+    def _pause_of_held(self, uid: str) -> timedelta:
+        """Every look reads much: a finalizer of a tenant could keep a claim for ever."""
+        now = self.tools.clock.monotonic()
+        waited = timedelta(seconds=now - self._held.setdefault(uid, now))
+        return min(max(HELD_RECHECK, waited / PART_WAITED), HELD_RECHECK_AT_MOST)
+
     def _finish(self, record: RollbackRecord, *, is_put_back: bool) -> None:
         outcome = "put-back" if is_put_back else "kept" if record.was_used else "done"
+        self._held.pop(record.volume_uid, None)
         self._counted.labels(outcome=outcome).inc()
         self._open.set(len(self._book))
         log.info("rollback ended", extra={"volume": record.volume_name, "outcome": outcome})

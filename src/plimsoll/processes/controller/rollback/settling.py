@@ -43,7 +43,6 @@ from plimsoll.wire.errors import Failure
 log = logging.getLogger(__name__)
 
 AT_ONCE = NO_TIME
-CLAIM_RECHECK = timedelta(seconds=2)
 DRIVER_RECHECK = timedelta(seconds=10)
 WATCH_RECHECK = timedelta(seconds=1)
 KEPT_RECHECK = timedelta(minutes=5)
@@ -66,7 +65,12 @@ class TryLater:
     """A write was overtaken or refused: look again after a while that grows."""
 
 
-Settled = Again | RollbackOver | TryLater
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A tenant or a pod keeps the claim, perhaps for good: look again ever more seldom."""
+
+
+Settled = Again | RollbackOver | TryLater | Held
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,7 +105,7 @@ class RollbackSteps:
                 return Again()
             case WaitForClaim(plan=plan):
                 await self._enact(plan)
-                return Again(CLAIM_RECHECK)
+                return Held()
             case End(plan=plan):
                 return await self._end(record, step)
             case LeaveAlone():
