@@ -67,7 +67,7 @@ class Scene:
 
     async def take_back(self, **life: Any) -> Controller:
         """Start a controller that takes volumes back; settings, and how long it lives."""
-        kept = {key: life.pop(key) for key in ("cut_after", "through") if key in life}
+        kept = {key: life.pop(key) for key in ("cut_after", "through", "rule") if key in life}
         return await self.cluster.start(more=rollback(self.storage, **life), **kept)
 
     async def records(self) -> list[str]:
@@ -228,6 +228,25 @@ async def test_a_foreign_driver_s_volume_is_taken_back_if_it_was_watched_since_i
         assert scene.storage.pools_used == [("pool-b",), ("pool-b",)]
         assert await scene.is_nothing_leaked()
         assert await scene.records() == []
+
+
+async def test_a_foreign_driver_s_volume_is_taken_back_although_its_mark_was_refused_at_first() -> (
+    None
+):
+    is_shut = True
+    async with a_scene(is_foreign=True) as scene:
+        await scene.take_back(
+            rule=lambda request: (
+                403 if is_shut and asked(request) == ("patch", "persistentvolumes") else 0
+            )
+        )
+        await a_set(scene)
+        await scene.cluster.wait(ENOUGH)
+        assert await nodes_of(scene.cluster) == {"web-0": ""}
+        is_shut = False
+        await scene.cluster.wait(timedelta(minutes=20))
+        assert await nodes_of(scene.cluster) == {"web-0": "node-b"}
+        assert await scene.is_nothing_leaked()
 
 
 # After a node has rejected the pod

@@ -25,6 +25,7 @@ from plimsoll.decide.rollback.objections import find_lasting, find_uses
 from plimsoll.decide.rollback.records import RollbackRecord, UnusedProof, fits
 from plimsoll.decide.rollback.relocation import BoundPair, Relocation, is_recreated
 from plimsoll.decide.rollback.telling import RollbackReason, audit_of, tell_begun, tell_plan
+from plimsoll.enact.enactor import Done, Outcome
 from plimsoll.processes.controller.csi.csi_loop import NO_DRIVERS, CsiLoop, CsiSettings
 from plimsoll.processes.controller.rollback.book import RollbackBook
 from plimsoll.processes.controller.rollback.finding import Finder
@@ -113,7 +114,7 @@ class Rollbacks(CsiLoop):
         self._told: dict[str, float] = {}
         """Dry run: by uid of the pod, when it was told."""
         self._marked: set[str] = set()
-        """Volumes that were marked once: no mark is ever set again."""
+        """Volumes that were marked once, or may have been: no mark is ever set again."""
         self._counted = tools.metrics.counter(
             "plimsoll_controller_rollbacks_total",
             "Volumes that were to be taken back, by what became of it.",
@@ -334,7 +335,9 @@ class Rollbacks(CsiLoop):
             await self._write_mark(volume, None)
         elif not doubt and not has_mark and volume.uid not in self._marked:
             self._marked.add(volume.uid)
-            await self._write_mark(volume, self._usage.id)
+            outcome = await self._write_mark(volume, self._usage.id)
+            if not isinstance(outcome, Done) and outcome.error.is_certain:
+                self._marked.discard(volume.uid)
 
     def _is_for_mark(self, volume: PersistentVolume) -> bool:
         class_ = self._classes.view().get(ObjectKey("", volume.storage_class))
@@ -347,7 +350,7 @@ class Rollbacks(CsiLoop):
     def _has_mark(self, volume: PersistentVolume) -> bool:
         return UNUSED_SINCE_MADE in volume.annotations
 
-    async def _write_mark(self, volume: PersistentVolume, mark: str | None) -> None:
+    async def _write_mark(self, volume: PersistentVolume, mark: str | None) -> Outcome:
         patch = Patch(
             resource=VOLUME_RESOURCE,
             key=volume.key,
@@ -355,7 +358,7 @@ class Rollbacks(CsiLoop):
             uid=volume.uid,
         )
         key = ObjectKey(VOLUME_KEYS, volume.name)
-        await self.enact(key, Plan(reason="UnusedSinceMade", writes=(patch,)))
+        return await self.enact(key, Plan(reason="UnusedSinceMade", writes=(patch,)))
 
 
 def _secret_of(volume: PersistentVolume) -> dict[str, str]:
