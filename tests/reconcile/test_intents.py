@@ -255,6 +255,31 @@ async def test_the_record_of_an_earlier_attempt_that_is_over_goes() -> None:
     assert [request.method for request in transport.requests] == ["GET", "DELETE"]
 
 
+@pytest.mark.parametrize("later", [NEXT, msgspec.structs.replace(NEXT, given_up=True)])
+async def test_the_record_of_an_earlier_attempt_that_cannot_be_deleted_begins_nothing(
+    later: Intent,
+) -> None:
+    """Its volume is not deleted once more, its number not used once more; when the server lets it
+    go it goes."""
+    undone = msgspec.structs.replace(an_intent(), state=IntentState.UNDONE)
+    listed, forbidden = answer(body=leases_of(undone, later)), refusal(403, "Forbidden")
+    deleted = answer(body={"kind": "Status", "status": "Success"})
+    transport = ScriptedTransport(
+        listed, forbidden, listed, listed, forbidden, listed, deleted, answer(body=leases_of(later))
+    )
+    client = KubeClient(transport, clock=SteppedClock(), chance=Random(1))
+    book = IntentBook(client, SETTINGS, GAUGE, None)
+    await book.load()
+    for _ in range(4):
+        assert await book.load_strays() == []
+        assert (book.find("1"), book.given_up) == (
+            (None, [later]) if later.given_up else (later, [])
+        )
+        assert book.next_number("1") == (2 if later.given_up else 1)
+    deletions = [each.path for each in transport.requests if each.method == "DELETE"]
+    assert [path.rpartition("/")[2] for path in deletions] == [undone.name] * 3
+
+
 async def test_a_lease_that_is_deleted_by_hand_ends_what_was_given_up() -> None:
     transport = ScriptedTransport(answer(body=leases_of(GIVEN_UP)), refusal(404, "NotFound"))
     client = KubeClient(transport, clock=SteppedClock(), chance=Random(1))

@@ -117,7 +117,7 @@ class IntentBook:
                 self._aside[before.intent.name] = before
             elif before is not None:
                 # A later attempt begins only when the one before is undone.
-                await self._delete(before.stored)
+                await self._delete_or_leave(before.stored)
         for known in [*self._known.values()]:
             if self._settings.is_given_up(known.intent):
                 self._aside[known.intent.name] = self._known.pop(known.intent.uid)
@@ -136,7 +136,10 @@ class IntentBook:
         strays = {each.intent.name: each for each in found if each.intent.name not in mine}
         seen_before, self._strays = self._strays, frozenset(strays)
         due = self._client.clock.monotonic() + self._settings.wait.total_seconds()
-        taken = [each for name, each in strays.items() if name in seen_before]
+        seen_twice = [each for name, each in strays.items() if name in seen_before]
+        # Of an attempt before, it stayed because it could not be deleted.
+        ended = [each for each in seen_twice if self._is_followed(each.intent)]
+        taken = [each for each in seen_twice if each not in ended]
         for stored in taken:
             is_known = stored.intent.uid in self._known
             if is_known or self._settings.is_given_up(stored.intent):
@@ -145,11 +148,20 @@ class IntentBook:
                 self._known[stored.intent.uid] = _Known(stored, due)
         self._forget_ended({lease["metadata"]["name"] for lease in listed.items})
         self._count()
+        for stored in ended:
+            await self._delete_or_leave(stored)
         return [
             each.intent
             for each in taken
             if (known := self._known.get(each.intent.uid)) is not None and known.stored is each
         ]
+
+    def _is_followed(self, intent: Intent) -> bool:
+        """Whether nothing is left of it, and a later attempt for the claim tells the number."""
+        later = (*self._known.values(), *self._aside.values())
+        return not intent.state.is_open and any(
+            each.intent.uid == intent.uid and each.intent.number > intent.number for each in later
+        )
 
     def _forget_ended(self, listed: set[str]) -> None:
         """What an administrator has looked at: the lease was deleted by hand."""
@@ -437,6 +449,14 @@ class IntentBook:
         except KubeError as error:
             if error.failure is not Failure.NOT_FOUND:
                 raise
+
+    async def _delete_or_leave(self, stored: StoredIntent) -> None:
+        """What is left is found with the strays."""
+        try:
+            await self._delete(stored)
+        except KubeError as error:
+            facts = {"intent": stored.intent.name, "why": str(error)}
+            log.warning("intent of an earlier attempt not deleted", extra=facts)
 
     def _check_allowed(self, error: KubeError) -> None:
         """Raises the error again unless it says that we may not write leases at all."""
