@@ -5,8 +5,15 @@ from datetime import timedelta
 
 import pytest
 
+from plimsoll.decide.provisioning.holds import HOLD
 from plimsoll.decide.scheduling.reservations.deadlines import UNBEGUN
-from plimsoll.simulator.stories.schedulers import SELECTED_NODE, a_claim, a_pod, node_of
+from plimsoll.simulator.stories.schedulers import (
+    SELECTED_NODE,
+    a_claim,
+    a_pod,
+    node_of,
+    volume_of,
+)
 from tests.stories.test_reservations import MOMENT, Scene, forged, our_world
 
 OF_ANOTHER: dict[str, object] = {"schedulerName": "other"}
@@ -84,3 +91,41 @@ async def test_a_gated_pod_reserves_nothing() -> None:
         await scene.start("web", "5Gi")
         await scene.cluster.wait(MOMENT)
         assert await node_of(scene.cluster, "web") == "node-a"
+
+
+FORGED = pytest.mark.parametrize("names_pod", [False, True], ids=["nobody", "own-pod"])
+
+
+@FORGED
+async def test_a_volume_that_a_tenant_holds_back_for_no_pod_takes_its_room_once(
+    *, names_pod: bool
+) -> None:
+    """It is made, and reports count it in; the intent alone would be charged for ever."""
+    async with our_world("10Gi") as (scene, storage, _):
+        uid = "nobody"
+        if names_pod:
+            never = {"nodeSelector": {"kubernetes.io/hostname": "nowhere"}}
+            await scene.cluster.create(a_pod("theirs", claims=["theirs"], **never))
+            uid = (await scene.cluster.get("Pod", "theirs"))["metadata"]["uid"]
+        held = a_claim("theirs", size="4Gi", class_name="fast")
+        held["metadata"]["annotations"] = {SELECTED_NODE: "node-a", HOLD: f"{uid}/0/make"}
+        await scene.cluster.create(held)
+        await scene.cluster.wait(MOMENT)
+        assert len(storage.names) == 1
+        assert await scene.cluster.names("PersistentVolume") == []
+        await scene.start("web", "5Gi")
+        await scene.cluster.wait(timedelta(minutes=6))
+        assert await node_of(scene.cluster, "web") == "node-a"
+        assert await volume_of(scene.cluster, "theirs"), "as by csi-provisioner"
+
+
+async def test_a_hold_of_another_scheduler_for_a_pod_that_waits_is_left_to_it() -> None:
+    """It may keep its groups where this one does not look."""
+    async with our_world("10Gi") as (scene, _, _):
+        await scene.cluster.create(a_pod("theirs", claims=["theirs"], **OF_ANOTHER))
+        uid = (await scene.cluster.get("Pod", "theirs"))["metadata"]["uid"]
+        held = a_claim("theirs", size="4Gi", class_name="fast")
+        held["metadata"]["annotations"] = {SELECTED_NODE: "node-a", HOLD: f"{uid}/0/make"}
+        await scene.cluster.create(held)
+        await scene.cluster.wait(timedelta(minutes=10))
+        assert await scene.cluster.names("PersistentVolume") == []

@@ -388,8 +388,8 @@ def test_a_hold_that_belongs_to_no_group_is_told_with_what_ends_it() -> None:
     assert found.message == (
         f"Held for the pod of uid {POD.uid} (attempt 2), but no group is known that holds it. "
         f"While annotation {HOLD} is there, a provisioner of Plimsoll records no volume; the "
-        "scheduler takes it off when it selects a node for a pod with the claim, or take it off by "
-        "hand."
+        "scheduler takes it off within minutes, unless the pod waits for another scheduler, or "
+        "take it off by hand."
     )
 
 

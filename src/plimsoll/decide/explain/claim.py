@@ -126,8 +126,8 @@ def _held(claim: PersistentVolumeClaim, story: GroupStory | None, evidence: Evid
         return f"{told}; what it waits for is not known, since leases may not be listed."
     return (
         f"{told}, but no group is known that holds it. While annotation {HOLD} is there, a "
-        "provisioner of Plimsoll records no volume; the scheduler takes it off when it selects a "
-        "node for a pod with the claim, or take it off by hand."
+        "provisioner of Plimsoll records no volume; the scheduler takes it off within minutes, "
+        "unless the pod waits for another scheduler, or take it off by hand."
     )
 
 

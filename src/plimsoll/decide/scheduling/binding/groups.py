@@ -205,6 +205,13 @@ def release_bound(pod_uid: str, claim: PersistentVolumeClaim) -> Patch | None:
     return annotate(claim, {HOLD: None})
 
 
+def release_forged(hold_id: str, claim: PersistentVolumeClaim) -> Patch | None:
+    """Take off a hold that no group tells of; None: the claim has it no more, or has a volume."""
+    hold = hold_of(claim)
+    is_it = hold is not None and hold.id == hold_id and hold.action is HoldAction.MAKE
+    return annotate(claim, {HOLD: None}) if is_it and not claim.spec.volume_name else None
+
+
 def _annotated(claim: PersistentVolumeClaim, annotations: dict[str, str]) -> Patch:
     patch = annotate(claim, annotations)
     assert patch is not None  # noqa: S101 - there is something to write

@@ -40,6 +40,8 @@ class GroupBook:
         self._strays: frozenset[tuple[str, str]] = frozenset()
         """Uids of pods with groups that were not known when they were looked for last, and the
         versions of their leases."""
+        self.listed: tuple[Group, ...] = ()
+        """All that were stored when strays were looked for last, by other schedulers too."""
         self.is_allowed = True
 
     def __len__(self) -> int:
@@ -66,9 +68,11 @@ class GroupBook:
         mistaken for a stray which this process is about to store. Raises KubeError."""
         if not self.is_allowed:
             return False
+        listed = await self._list()
+        self.listed = tuple(each.group for each in listed)
         strays = {
             (each.group.pod_uid, version_of(each.lease)): each
-            for each in await self._list()
+            for each in listed
             if not self._is_known(each) and is_left(each.group)
         }
         taken = [each for key, each in strays.items() if key in self._strays]

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
+from typing import NamedTuple
 
 import msgspec
 
@@ -23,6 +24,7 @@ from plimsoll.api.typed import from_document
 from plimsoll.api.volumes import PersistentVolumeClaim
 from plimsoll.decide.annotations import SELECTED_NODE
 from plimsoll.decide.plan import Patch, Plan
+from plimsoll.decide.provisioning.holds import HOLD, Hold, hold_of
 from plimsoll.decide.scheduling.binding import groups
 from plimsoll.decide.scheduling.binding.bind_volumes import Choice
 from plimsoll.decide.scheduling.binding.group_progress import (
@@ -35,11 +37,13 @@ from plimsoll.decide.scheduling.binding.group_progress import (
 )
 from plimsoll.decide.scheduling.binding.groups import Group, GroupedClaim, GroupState, next_attempt
 from plimsoll.decide.scheduling.binding.wait_for_volumes import TIMED_OUT, GivenUp
+from plimsoll.decide.scheduling.policy import scheduler_of
 from plimsoll.decide.scheduling.reasons import Finding, Reason
 from plimsoll.enact.enactor import Done
 from plimsoll.processes.scheduler.binding.context import BindingContext
 from plimsoll.processes.scheduler.binding.group_book import GroupBook
 from plimsoll.processes.scheduler.metrics import GroupEnd, SchedulerMetrics
+from plimsoll.reconcile.indexes import PODS_BY_CLAIM
 from plimsoll.runtime.clock import NO_TIME
 from plimsoll.wire.errors import Failure, KubeError
 from plimsoll.wire.kind import typed
@@ -55,6 +59,14 @@ STRAYS_EVERY = timedelta(minutes=2)
 """How often groups are looked for that an earlier scheduler stored after this one had begun."""
 DEADLINES_EVERY = timedelta(seconds=30)
 ATTEMPTS = 5
+
+
+class ForgedHold(NamedTuple):
+    key: ObjectKey
+    uid: str
+    """Of the claim."""
+    hold: str
+    """Its id."""
 
 
 class Groups:
@@ -79,6 +91,8 @@ class Groups:
         self._due = asyncio.Event()
         self._changed: set[str] = set()
         """Uids of pods whose groups have to be looked at before all others are."""
+        self._forged: frozenset[ForgedHold] = frozenset()
+        """Holds that no group told of when strays were looked for last."""
 
     async def load(self) -> None:
         """What earlier schedulers have left, and what provisioners have noted."""
@@ -380,8 +394,34 @@ class Groups:
                 if await self.book.load_strays(self._is_left):
                     self._changed.update(group.pod_uid for group in self.book.all())
                     self._due.set()
+                if self.book.is_allowed:
+                    await self._release_forged()
             except KubeError as error:
                 log.warning("stray groups not looked for", extra={"why": str(error)})
+
+    async def _release_forged(self) -> None:
+        """A tenant may hold back a volume for no pod. For ever it would be charged beside reports
+        that count it in. One is released when it was seen twice, so that no group which was just
+        stored is missed. Raises KubeError."""
+        known = {group.hold_id for group in (*self.book.all(), *self.book.listed)}
+        found: set[ForgedHold] = set()
+        for claim in self._state.stores.claims.observed().objects.values():
+            hold = hold_of(claim) if HOLD in claim.annotations else None
+            if hold is not None and hold.id not in known and self._is_forged(claim, hold):
+                found.add(ForgedHold(claim.key, claim.uid, hold.id))
+        seen_before, self._forged = self._forged, frozenset(found)
+        for key, uid, hold_id in sorted(found & seen_before):
+            log.info("forged hold taken off", extra={"claim": str(key), "hold": hold_id})
+            held = GroupedClaim(key.name, uid)
+            await self._rewrite(key, held, partial(groups.release_forged, hold_id))
+
+    def _is_forged(self, claim: PersistentVolumeClaim, hold: Hold) -> bool:
+        """Other schedulers may keep their groups where this one does not look."""
+        if groups.release_forged(hold.id, claim) is None or hold.pod_uid in self._working:
+            return False
+        users = self._state.stores.pods.snapshot().by(PODS_BY_CLAIM, str(claim.key)).values()
+        waiting = [pod for pod in users if pod.uid == hold.pod_uid]
+        return all(scheduler_of(pod) in self._context.timeouts for pod in waiting)
 
     def _is_left(self, group: Group) -> bool:
         """Whether no binding of any scheduler works on it. One that does gives it up in time."""
