@@ -34,6 +34,7 @@ from plimsoll.decide.node.volumes import (
     NodeStage,
     ObservedNode,
     PrepareVolume,
+    Ready,
     VolumeWaitReason,
     Wait,
     find_other_claim,
@@ -219,6 +220,16 @@ def test_a_published_volume_is_expanded_when_its_claim_waits_for_the_node() -> N
         name="pv", device=DISK, claim=a_resized_claim("ModifyingVolume"), capacity="2Gi"
     )
     assert next_step(POD, idle, observed, NOW) == READY
+
+
+def test_a_volume_that_has_grown_stays_in_mind_until_its_driver_has_registered() -> None:
+    """A node that was started again finds its pods before its drivers."""
+    actual = ActualState().with_staged(STAGED, sure=True).with_published(ENTRY, sure=True)
+    observed = ObservedNode(node=NODE, actual=actual, drivers=PLAIN_DRIVER)
+    volume = CsiVolume(name="pv", device=DISK, claim=a_resized_claim(), capacity="2Gi")
+    assert next_step(POD, volume, observed, NOW) == Ready(is_grown=False)
+    done = CsiVolume(name="pv", device=DISK, claim=a_resized_claim(), capacity="1Gi")
+    assert next_step(POD, done, observed, NOW) == READY
 
 
 def test_newer_resizers_tell_by_a_status_that_the_node_is_waited_for() -> None:

@@ -272,9 +272,13 @@ def _grown(
     features: NodeFeatures | None,
 ) -> ExpandOnNode | Ready:
     claim = volume.claim
-    if claim is None or features is None or not features.expands or volume.is_read_only:
+    if claim is None or volume.is_read_only:
         return READY
     if not waits_for_node(claim) or parse_bytes(volume.capacity) <= claim.status.capacity_bytes:
+        return READY
+    if features is None:
+        return Ready(is_grown=False)  # the driver has yet to register, as after a restart
+    if not features.expands:
         return READY
     return ExpandOnNode(volume=volume, claim=claim, entry=published, staged=staged)
 
