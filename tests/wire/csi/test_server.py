@@ -9,13 +9,20 @@ from pathlib import Path
 
 import pytest
 
+from plimsoll.runtime.clock import SteppedClock
 from plimsoll.wire.csi.client import CsiClient
 from plimsoll.wire.csi.errors import DriverError, DriverFailure
 from plimsoll.wire.csi.gen import csi_pb2 as csi
 from plimsoll.wire.csi.grpc_transport import GrpcTransport
 from plimsoll.wire.csi.methods import DELETE_VOLUME, GET_PLUGIN_INFO, PROBE
 from plimsoll.wire.csi.refusals import failed_precondition
-from plimsoll.wire.csi.server import EndpointError, answering, listening, socket_path
+from plimsoll.wire.csi.server import (
+    EndpointError,
+    answering,
+    fail_when_removed,
+    listening,
+    socket_path,
+)
 
 DEADLINE = timedelta(seconds=20)
 
@@ -52,6 +59,10 @@ def client_of(path: Path) -> CsiClient:
 
 def is_there(path: Path) -> bool:
     return path.exists()
+
+
+def remove(path: Path) -> None:
+    path.unlink()
 
 
 def is_private(path: Path) -> bool:
@@ -132,6 +143,18 @@ async def test_the_socket_of_another_server_is_not_replaced(path: Path) -> None:
             async with listening(str(path), {}):
                 pass
         assert await name_at(path) == "driver.example"
+
+
+async def test_a_server_hears_of_it_when_its_socket_is_removed(path: Path) -> None:
+    clock = SteppedClock()
+    async with listening(str(path), HANDLERS):
+        looking = asyncio.ensure_future(fail_when_removed([str(path)], clock))
+        await clock.run(timedelta(minutes=1))
+        assert not looking.done()
+        remove(path)
+        await clock.run(timedelta(seconds=5))
+        with pytest.raises(EndpointError, match=r"csi\.sock: the socket was removed; start again"):
+            await looking
 
 
 async def test_a_file_is_not_replaced(tmp_path: Path) -> None:

@@ -4,9 +4,8 @@ Nothing is answered before the records of the last run are settled. When asked t
 close first, then what is under way may finish.
 """
 
-import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, closing
 from importlib.metadata import version
 from pathlib import Path
@@ -36,7 +35,7 @@ from plimsoll.reconcile.process import OnReady, PagesAddress, connected, run_unt
 from plimsoll.runtime.clock import Clock, SystemClock
 from plimsoll.runtime.metrics import Metrics
 from plimsoll.wire.csi.inprocess import Handler
-from plimsoll.wire.csi.server import listening
+from plimsoll.wire.csi.server import fail_when_removed, listening
 from plimsoll.wire.health import OK, Pages, ServedPage, not_yet, usual_pages
 
 log = logging.getLogger(__name__)
@@ -129,7 +128,7 @@ class DriverProcess:
                 log.warning("driver without root", extra={"missing": missing})
             log.info("driver started", extra={"driver": settings.driver_name})
             on_ready(configuration)
-            await asyncio.Event().wait()
+            await fail_when_removed(self._own_sockets(settings), self._clock)
 
     def _sockets(
         self, node: NodeSettings, settings: BackendSettings, answers: Mapping[str, Handler]
@@ -146,6 +145,16 @@ class DriverProcess:
                 listening(where, registration_handlers(settings.driver_name, node.endpoint))
             )
         return found
+
+    def _own_sockets(self, settings: BackendSettings) -> Iterator[str]:
+        """Those that stay the same until the process ends."""
+        for node in settings.nodes:
+            if not node.endpoint:
+                continue
+            yield node.endpoint
+            if node.plugin_registration_dir and not self._configuration.domains.labels:
+                where = Path(node.plugin_registration_dir)
+                yield registration_endpoint(where, settings.driver_name)
 
     @asynccontextmanager
     async def _located(self, node: NodeSettings, settings: BackendSettings) -> AsyncIterator[None]:

@@ -10,16 +10,18 @@ import asyncio
 import logging
 import os
 import stat
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
+from datetime import timedelta
 from pathlib import Path
-from typing import TypeVar
+from typing import NoReturn, TypeVar
 
 import grpc
 import grpc.aio
 from google.protobuf.message import DecodeError, Message
 from grpc import StatusCode
 
+from plimsoll.runtime.clock import Clock
 from plimsoll.wire.csi.errors import CsiStatusError
 from plimsoll.wire.csi.inprocess import Handler
 from plimsoll.wire.csi.methods import Method
@@ -32,6 +34,7 @@ Response = TypeVar("Response", bound=Message)
 
 SCHEME = "unix://"
 GRACE_SECONDS = 2.0
+LOOK_AGAIN = timedelta(seconds=5)
 
 
 class EndpointError(Exception):
@@ -127,6 +130,28 @@ async def listening(endpoint: str, handlers: Mapping[str, Handler]) -> AsyncIter
     finally:
         await server.stop(GRACE_SECONDS)
         path.unlink(missing_ok=True)
+
+
+async def fail_when_removed(endpoints: Iterable[str], clock: Clock) -> NoReturn:
+    """Raise EndpointError when another program has removed or replaced one of these sockets.
+
+    Connections from before go on, so that the server itself would never notice that no other
+    program can connect any more.
+    """
+    ours = {path: _file_at(path) for path in map(socket_path, endpoints)}
+    while True:
+        await clock.sleep(LOOK_AGAIN)
+        for path, before in ours.items():
+            if _file_at(path) != before:
+                raise EndpointError(f"endpoint {path}: the socket was removed; start again")
+
+
+def _file_at(path: Path) -> tuple[int, int] | None:
+    try:
+        found = path.lstat()
+    except FileNotFoundError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 async def _make_free(path: Path) -> None:
