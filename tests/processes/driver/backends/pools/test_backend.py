@@ -4,6 +4,8 @@ import asyncio
 from datetime import timedelta
 from pathlib import Path
 
+import pytest
+
 from plimsoll.processes.driver.backends.protocol import DirectorySource
 from plimsoll.wire.csi import methods as m
 from plimsoll.wire.csi.errors import DriverFailure
@@ -48,6 +50,26 @@ async def test_a_block_volume_has_its_size_and_takes_no_room_on_disk(tmp_path: P
         assert copied.stat().st_size == 128 * MIB
         with copied.open("rb") as content:
             assert content.read(8) == b"precious"
+
+
+async def test_volumes_outlive_the_loss_of_their_records(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with a_driver(directory=tmp_path) as running:
+        volume = await running.create(mib=5)
+        block = await running.create("block", mib=5, block=True)
+    kept = [
+        tmp_path / "volumes" / volume.volume_id,
+        tmp_path / "volumes" / f"{block.volume_id}.img",
+    ]
+    (kept[0] / "file").write_text("precious")
+    (tmp_path / "volumes" / ".half.new").mkdir()
+    (tmp_path / "driver.db").unlink()
+    async with a_driver(directory=tmp_path):
+        assert sorted((tmp_path / "volumes").iterdir()) == sorted(kept)
+        assert (kept[0] / "file").read_text() == "precious"
+    told = {r.__dict__["path"] for r in caplog.records if r.message.endswith("record kept")}
+    assert told == {str(path) for path in kept}
 
 
 async def test_a_volume_whose_files_are_gone_is_abnormal(tmp_path: Path) -> None:

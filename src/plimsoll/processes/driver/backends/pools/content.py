@@ -4,6 +4,7 @@ Everything appears and goes by a rename, so that a crash leaves whole things, or
 knows to be remains.
 """
 
+import logging
 from collections.abc import Collection
 from datetime import timedelta
 from pathlib import Path
@@ -12,6 +13,8 @@ from plimsoll.processes.driver.records import SnapshotRecord, VolumeMode, Volume
 from plimsoll.runtime.commands import CommandError, run
 from plimsoll.runtime.files.durable_files import sync_directory
 from plimsoll.wire.csi.refusals import internal
+
+log = logging.getLogger(__name__)
 
 COPYING = timedelta(hours=1)
 REMAINS = "."
@@ -62,12 +65,17 @@ class PoolContent:
             _stretch(self.path(entry), size_bytes)
 
     async def clear(self, entries: Collection[Entry]) -> None:
-        """Everything that belongs to none of them."""
+        """What was being made or removed; what else belongs to none of them stays.
+
+        Records can be lost, and data must not be lost with them.
+        """
         known = {self.path(entry) for entry in entries}
         for kind in ("volumes", "snapshots"):
             for path in sorted((self._directory / kind).glob("*")):
-                if path not in known:
+                if path.name.startswith(REMAINS):
                     await _remove(path)
+                elif path not in known:
+                    log.warning("volume without a record kept", extra={"path": str(path)})
 
 
 def _stretch(path: Path, size_bytes: int) -> None:
