@@ -14,9 +14,10 @@ import pytest
 from plimsoll.wire.csi.errors import DriverError, DriverFailure
 from plimsoll.wire.csi.grpc_transport import GrpcTransport
 
-ECHO, INFLATE, REFUSE, HANG = (
-    f"/csi.v1.Controller/{name}" for name in ("Echo", "Inflate", "Refuse", "Hang")
+ECHO, INFLATE, REFUSE, LAMENT_AT_LENGTH, HANG = (
+    f"/csi.v1.Controller/{name}" for name in ("Echo", "Inflate", "Refuse", "Lament", "Hang")
 )
+LAMENT = "a command of the driver said: " + "no" * 500_000
 DEADLINE = timedelta(seconds=10)
 Context = grpc.aio.ServicerContext[bytes, bytes]
 
@@ -36,6 +37,9 @@ class Driver:
     async def refuse(self, request: bytes, context: Context) -> bytes:
         await context.abort(grpc.StatusCode[request.decode()], "as you like it")
 
+    async def lament(self, _request: bytes, context: Context) -> bytes:
+        await context.abort(grpc.StatusCode.DEADLINE_EXCEEDED, LAMENT)
+
     async def hang(self, _request: bytes, _context: Context) -> bytes:
         self.hanging.set()
         await asyncio.Event().wait()
@@ -46,6 +50,7 @@ class Driver:
             "Echo": self.echo,
             "Inflate": self.inflate,
             "Refuse": self.refuse,
+            "Lament": self.lament,
             "Hang": self.hang,
         }
         return grpc.method_handlers_generic_handler(
@@ -130,6 +135,12 @@ async def test_a_refusal_arrives_as_what_it_means(
 ) -> None:
     error = await failure(transport, REFUSE, code.encode())
     assert (error.failure, error.detail) == (expected, "as you like it")
+
+
+@pytest.mark.usefixtures("driver")
+async def test_a_refusal_with_a_long_text_is_no_lack_of_room(transport: GrpcTransport) -> None:
+    error = await failure(transport, LAMENT_AT_LENGTH)
+    assert (error.failure, error.detail) == (DriverFailure.UNKNOWN_OUTCOME, LAMENT)
 
 
 @pytest.mark.usefixtures("driver")

@@ -14,9 +14,13 @@ import grpc.aio
 from plimsoll.wire.csi.errors import driver_error, unreachable
 from plimsoll.wire.csi.transport import Permit, permit_always, text_metadata
 
+METADATA_BYTES = 16 * 2**20
 OPTIONS = (
     # An answer that is refused for its size would look as if the driver had no capacity.
     ("grpc.max_receive_message_length", -1),
+    # So would a refusal, whatever its code, with a text of more than a few KiB. Go takes as much.
+    ("grpc.max_metadata_size", METADATA_BYTES),
+    ("grpc.absolute_max_metadata_size", METADATA_BYTES),
     # Drivers are restarted beside us: the default waits up to two minutes before it looks again.
     ("grpc.initial_reconnect_backoff_ms", 100),
     ("grpc.max_reconnect_backoff_ms", 1000),
