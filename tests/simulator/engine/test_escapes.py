@@ -38,6 +38,9 @@ PAST_THE_LOOP: dict[str, Callable[[], object]] = {
     "fork": lambda: os.fork() or os._exit(0),
     "socket": socket.socket,
     "name": lambda: socket.getaddrinfo("localhost", 1),
+    "address": lambda: socket.gethostbyaddr("127.0.0.1"),
+    "name-of-address": lambda: socket.getnameinfo(("127.0.0.1", 1), 0),
+    "own-name": socket.gethostname,
 }
 
 
@@ -57,6 +60,25 @@ def test_a_run_ends_where_a_program_goes_past_the_loop(way: str) -> None:
         await asyncio.sleep(1)
 
     with pytest.raises(EscapeError):
+        run_virtually(leave)
+
+
+@pytest.mark.parametrize("use", ["bind", "connect", "sendto"])
+def test_a_socket_from_before_cannot_be_used_in_a_run(use: str) -> None:
+    uses: dict[str, Callable[[socket.socket], object]] = {
+        "bind": lambda each: each.bind(("127.0.0.1", 0)),
+        "connect": lambda each: each.connect(("127.0.0.1", 9)),
+        "sendto": lambda each: each.sendto(b"", ("127.0.0.1", 9)),
+    }
+
+    async def leave(_loop: VirtualLoop) -> None:
+        uses[use](opened)
+        await asyncio.sleep(1)
+
+    with (
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as opened,
+        pytest.raises(EscapeError, match=f"socket.{use}"),
+    ):
         run_virtually(leave)
 
 

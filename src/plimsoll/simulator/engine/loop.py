@@ -318,6 +318,7 @@ for _name in ESCAPES:
 
 PAST_THE_LOOP = frozenset(
     {
+        "_thread.start_new_thread",
         "os.exec",
         "os.fork",
         "os.forkpty",
@@ -326,8 +327,15 @@ PAST_THE_LOOP = frozenset(
         "os.system",
         "pty.spawn",
         "socket.__new__",
+        "socket.bind",
+        "socket.connect",
         "socket.getaddrinfo",
+        "socket.gethostbyaddr",
         "socket.gethostbyname",
+        "socket.gethostname",
+        "socket.getnameinfo",
+        "socket.sendmsg",
+        "socket.sendto",
         "subprocess.Popen",
     }
 )
