@@ -187,6 +187,32 @@ def test_every_process_that_a_fault_can_name_is_listed() -> None:
             'cluster.repair: no rule "everything"; there are direct-node',
             id="repair-rule-that-is-not-known",
         ),
+        pytest.param(
+            CLUSTER + "faults: [{at: 1s, do: driverFails, driver: zonal.example, code: NONE}]",
+            'faults[0].code: no "NONE"; there are ABORTED',
+            id="code-that-is-not-known",
+        ),
+        pytest.param(
+            CLUSTER + "faults: [{at: 1s, do: driverFails, driver: zonal.example, code: OK}]",
+            'faults[0].code: no "OK"',
+            id="code-of-a-success",
+        ),
+        pytest.param(
+            CLUSTER + "faults: [{at: 1s, do: driverHangs, driver: zonal.example, call: Create}]",
+            'faults[0].call: no "Create"; known are ControllerExpandVolume',
+            id="call-that-is-not-known",
+        ),
+        pytest.param(
+            CLUSTER + "actions: [{at: 1s, do: setTakeoverMap, takeover: {a: [b]}}]",
+            "actions[0]: nothing reads the map; add takeover: DRIVER",
+            id="map-that-nothing-reads",
+        ),
+        pytest.param(
+            CLUSTER.replace("zones: 2", "zones: 2\n  takeover: zonal.example")
+            + "actions: [{at: 1s, do: setTakeoverMap, takeover: {a: [z]}}]",
+            'actions[0].takeover: no "z"; there are a, ',
+            id="zone-of-the-map-that-is-not-there",
+        ),
         pytest.param("seed: 1", "scenario: needs cluster", id="no-cluster"),
         pytest.param("- a", "scenario: must be keys with values, not list", id="list"),
         pytest.param("{", "is not YAML", id="not-yaml"),

@@ -75,6 +75,13 @@ def test_bad_usage_ends_with_2(
     assert said in ended.stderr
 
 
+def test_a_page_that_cannot_be_written_is_told_before_the_run(tmp_path: Path) -> None:
+    ended = run(tmp_path, QUIET, "--html", str(tmp_path / "no" / "report.html"))
+
+    assert "No such file or directory" in ended.stderr
+    assert "of virtual time in" not in ended.stderr
+
+
 def test_the_same_file_and_seed_give_the_same_report(tmp_path: Path) -> None:
     pages = [tmp_path / "first.html", tmp_path / "second.html"]
     reports = [run(tmp_path, QUIET, "--html", str(page), "-o", "json").stdout for page in pages]

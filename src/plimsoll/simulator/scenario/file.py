@@ -13,8 +13,10 @@ from typing import Any, TypeVar, get_args
 
 import msgspec
 import yaml
+from grpc import StatusCode
 
 from plimsoll.api.registry import Document, all_resources
+from plimsoll.decide.ceph.takeover.takeover_map import ALL
 from plimsoll.simulator.cluster.shape import NO_PROVISIONER, SECOND_SCHEDULER, ClusterShape
 from plimsoll.simulator.scenario.actions import AnyAction
 from plimsoll.simulator.scenario.faults import (
@@ -34,11 +36,14 @@ from plimsoll.simulator.scenario.strict import (
     read_part,
     written_seconds,
 )
+from plimsoll.simulator.scenario.takeover_maps import SetTakeoverMap
 from plimsoll.simulator.scenario.user import Action
 
 E = TypeVar("E", bound=Action | ScenarioFault)
 
 LEADING = "leader of "
+CODES = frozenset(code.name for code in StatusCode if code is not StatusCode.OK)
+"""With which calls fail."""
 
 
 def load(path: Path) -> Scenario:
@@ -147,6 +152,7 @@ def check_names(scenario: Scenario) -> None:
         for number, entry in enumerate(entries):
             _check_entry(entry, f"{name}[{number}]", known)
             _check_driver(entry, f"{name}[{number}]", scenario.cluster)
+            _check_takeover(entry, f"{name}[{number}]", scenario.cluster)
             if entry.at > scenario.lasting:
                 end = written_seconds(scenario.lasting)
                 message = (
@@ -167,6 +173,7 @@ def _known_names(shape: ClusterShape) -> dict[str, Callable[[str], str]]:
         "node": lambda name: "" if name in nodes else f"one is {shape.nodes[0].name}",
         "what": lambda name: _check_process(name, process_names(shape)),
         "resource": _check_resource,
+        "code": lambda name: "" if name in CODES else f"there are {listed(CODES)}",
     }
 
 
@@ -197,6 +204,19 @@ def _check_driver(entry: Action | ScenarioFault, place: str, shape: ClusterShape
     if drivers[entry.class_name] == NO_PROVISIONER:
         message = f'class "{entry.class_name}" has no driver; choose another class, or '
         raise ScenarioError(f"{place}.className: {message}createLocalVolumes")
+
+
+def _check_takeover(entry: Action | ScenarioFault, place: str, shape: ClusterShape) -> None:
+    """Who reads the map, and which zones it can name."""
+    if not isinstance(entry, SetTakeoverMap):
+        return
+    if not shape.takeover:
+        raise ScenarioError(f"{place}: nothing reads the map; add takeover: DRIVER to cluster")
+    domains = {*shape.zones, *shape.racks}
+    named = {*entry.takeover, *(name for names in entry.takeover.values() for name in names)}
+    for name in sorted(named - {ALL}):
+        if name.partition(".")[0] not in domains:
+            raise ScenarioError(f'{place}.takeover: no "{name}"; there are {listed(domains)}')
 
 
 def process_names(shape: ClusterShape) -> list[str]:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable
 from difflib import get_close_matches
+from enum import StrEnum
 from typing import Any, TypeVar
 
 import msgspec
@@ -37,6 +38,9 @@ def read_part(form: type[T], given: Any, place: str) -> T:
     if missing:
         raise ScenarioError(f"{place}: needs {', '.join(missing)}")
     readable = {key: _readable(key, value, f"{place}.{key}") for key, value in given.items()}
+    for name, each in known.items():
+        if name in readable:
+            _check_choice(each.type, readable[name], f"{place}.{name}")
     try:
         return msgspec.convert(readable, form)
     except msgspec.ValidationError as error:
@@ -114,6 +118,12 @@ def _check_value(key: str, value: Any, place: str) -> None:
     if key in NAMES and isinstance(value, str) and dns_subdomain_errors(value):
         remedy = "write lower case letters, digits, - and ."
         raise ScenarioError(f'{place}: "{value}" cannot be a name; {remedy}')
+
+
+def _check_choice(form: Any, value: Any, place: str) -> None:
+    """One of a few words."""
+    if isinstance(form, type) and issubclass(form, StrEnum) and value not in {*form}:
+        raise ScenarioError(f'{place}: no "{value}"; known are {listed(form)}')
 
 
 def _quantity(value: Any, place: str) -> str:

@@ -69,6 +69,7 @@ def simulate(file: Path, **given: Any) -> None:
     """
     flags = load_settings(SimulateFlags, Sources(flags=given))
     scenario = _scenario(file, flags)
+    _check_page(flags)
     clock = SystemClock()
     begun = clock.monotonic()
     recorder = Recorder(
@@ -107,6 +108,19 @@ def _scenario(file: Path, flags: SimulateFlags) -> Scenario:
     return scenario
 
 
+def _check_page(flags: SimulateFlags) -> None:
+    """Before the run, which may take long."""
+    if flags.html:
+        try:
+            Path(flags.html).open("ab").close()
+        except OSError as error:
+            raise _unwritable(flags, error) from error
+
+
+def _unwritable(flags: SimulateFlags, error: OSError) -> click.UsageError:
+    return click.UsageError(f"--html: {flags.html}: {error.strerror}")
+
+
 def _tell(file: Path, flags: SimulateFlags, verdict: RunVerdict, recorder: Recorder) -> int:
     recording = recorder.recording
     report = report_of(file.stem, verdict, recording)
@@ -114,7 +128,7 @@ def _tell(file: Path, flags: SimulateFlags, verdict: RunVerdict, recorder: Recor
         try:
             Path(flags.html).write_text(written_page(report))
         except OSError as error:
-            raise click.UsageError(f"--html: {flags.html}: {error.strerror}") from error
+            raise _unwritable(flags, error) from error
     for line in verdict.lines:
         click.echo(line)
     if flags.output_format == JSON:
