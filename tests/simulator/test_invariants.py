@@ -6,6 +6,7 @@ Others are violated by the bugs that are planted in whole seeds, see `plants`.
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import replace
 from datetime import datetime
+from pathlib import Path
 
 import pytest
 
@@ -168,3 +169,10 @@ def test_capacity_of_a_class_is_not_published(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(Publisher, "_want", all_but_one)
 
     assert broken() == {Invariant.CAPACITY_IS_TRUE}
+
+
+def test_each_of_them_is_on_the_page() -> None:
+    page = (Path(__file__).parents[2] / "docs/reference/reliability.md").read_text()
+    told = page[page.index("## What must be true") : page.index("## Run it")]
+
+    assert [each for each in Invariant if f"| {each} |" not in told] == []
