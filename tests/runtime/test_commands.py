@@ -31,6 +31,22 @@ async def test_messages_are_in_english() -> None:
     assert "LC_ALL=C\n" in (await run(["env"], within=SOON)).stdout
 
 
+async def test_programs_for_root_are_found_where_path_leaves_them_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As in the shell that su(1) opens. `chroot` is a program for root of every system."""
+    monkeypatch.setenv("PATH", "/usr/local/bin:/usr/bin:/bin")
+    assert "chroot" in (await run(["chroot", "--version"], within=SOON)).stdout
+    said = (await run(["env"], within=SOON)).stdout
+    assert "PATH=/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin\n" in said
+
+
+async def test_what_path_has_is_found_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/sbin:/usr/bin:/bin")
+    said = (await run(["env"], within=SOON)).stdout
+    assert "PATH=/sbin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin\n" in said
+
+
 async def test_a_failure_carries_code_and_message() -> None:
     with pytest.raises(CommandError, match=r"ls: failed with code 2: .*No such file") as refused:
         await run(["ls", "/does/not/exist"], within=SOON)

@@ -3,6 +3,7 @@
 A command gets no input unless some is given, and messages in no language but English (`LC_ALL=C`):
 callers can rely on that when they parse its output. It runs in a process group of its own, which is
 killed as a whole when the time is up or the caller is cancelled: no part of it goes on afterwards.
+It is looked for in PATH, and then where the programs for root are: `su` leaves these out of PATH.
 """
 
 import asyncio
@@ -17,6 +18,7 @@ from pathlib import Path
 WITHIN = timedelta(seconds=60)
 KILLED_WITHIN = timedelta(seconds=5)
 KEPT_OF_STDERR = 2000
+PROGRAMS_FOR_ROOT = ("/usr/local/sbin", "/usr/sbin", "/sbin")
 
 
 class CommandError(Exception):
@@ -43,6 +45,13 @@ class CommandError(Exception):
 @dataclass(frozen=True, slots=True)
 class Completed:
     stdout: str
+
+
+def search_path() -> str:
+    """Where commands are looked for, written as PATH is."""
+    given = os.environ.get("PATH", os.defpath)
+    missing = (path for path in PROGRAMS_FOR_ROOT if path not in given.split(os.pathsep))
+    return os.pathsep.join((given, *missing))
 
 
 async def run(
@@ -127,7 +136,7 @@ async def _started(
             stdout=output,
             stderr=output,
             start_new_session=True,
-            env={**os.environ, **environment, "LC_ALL": "C"},
+            env={**os.environ, "PATH": search_path(), **environment, "LC_ALL": "C"},
         )
     except OSError as error:
         text = error.strerror or "unknown error"

@@ -53,7 +53,7 @@ def demo(**given: Any) -> None:
     flags = load_settings(DemoFlags, Sources(flags=given))
     configure_logging(level="error")
     said: deque[str] = deque(maxlen=REMEMBERED)
-    directory = Path(tempfile.mkdtemp(prefix="plimsoll-demo-"))
+    directory = Path(tempfile.mkdtemp(prefix="plimsoll-demo-")).resolve()
     try:
         uvloop.run(_show(directory, said, port=flags.port, once=flags.once))
     except asyncio.CancelledError:

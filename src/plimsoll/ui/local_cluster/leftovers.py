@@ -5,22 +5,26 @@ is to be none, they are released first: else the directory could not be removed,
 mounted into it would be.
 """
 
+import shutil
 import subprocess
 from pathlib import Path
+
+from plimsoll.processes.driver.node.loop_devices import loops
+from plimsoll.runtime.commands import search_path
 
 MOUNTS = Path("/proc/self/mounts")
 SECONDS = 30
 
 
 def release(directory: Path) -> None:
-    """Nothing to do for those who are not root: they have nothing mounted."""
+    """Nothing to do for those who are not root: they have nothing mounted.
+
+    `directory` is without symbolic links, as the kernel writes paths.
+    """
     for path in reversed(mounted_under(directory, MOUNTS.read_text())):
-        _run("umount", str(path))
-    for line in _run(
-        "losetup", "--noheadings", "--list", "--output", "NAME,BACK-FILE"
-    ).splitlines():
-        device, _, file = line.partition(" ")
-        if file.strip().startswith(f"{directory}/"):
+        _run("umount", path)
+    for device, file in loops().items():
+        if directory in file.parents:
             _run("losetup", "--detach", device)
 
 
@@ -37,8 +41,8 @@ def _spelled(path: str) -> str:
     return path
 
 
-def _run(*command: str) -> str:
-    done = subprocess.run(  # noqa: S603 - fixed programs, no shell
-        command, capture_output=True, text=True, timeout=SECONDS, check=False
+def _run(program: str, *arguments: str | Path) -> None:
+    found = shutil.which(program, path=search_path()) or program
+    subprocess.run(  # noqa: S603 - fixed programs, no shell
+        (found, *arguments), capture_output=True, timeout=SECONDS, check=False
     )
-    return done.stdout

@@ -9,7 +9,7 @@ from plimsoll.processes.driver.backends.lvm.group import VolumeGroup, told
 from plimsoll.processes.driver.backends.lvm.options import Options
 from plimsoll.processes.driver.backends.lvm.report import ReportedGroup
 from plimsoll.processes.driver.settings import SetupError
-from plimsoll.runtime.commands import CommandError, run
+from plimsoll.runtime.commands import CommandError, run, search_path
 from plimsoll.wire.csi.errors import CsiStatusError
 
 log = logging.getLogger(__name__)
@@ -21,7 +21,7 @@ CREATE_GROUP_WITHIN = timedelta(minutes=2)
 def refuse_without_tools() -> None:
     """Raises SetupError."""
     for tool in TOOLS:
-        if shutil.which(tool) is None:
+        if shutil.which(tool, path=search_path()) is None:
             raise SetupError(f"the lvm backend needs {tool}; install lvm2 and util-linux")
 
 
