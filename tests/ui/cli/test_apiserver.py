@@ -40,6 +40,22 @@ def test_a_backup_that_cannot_be_written_is_an_error_with_a_sentence(
     assert taken.read_text() == "mine"
 
 
+@pytest.mark.parametrize(
+    ("option", "value", "words"),
+    [
+        ("--event-ttl", "0", "it must be longer than nothing"),
+        ("--event-ttl", "10", "write it like 90s"),
+    ],
+)
+def test_an_option_that_cannot_work_is_refused_by_its_name(
+    data: Path, option: str, value: str, words: str
+) -> None:
+    ended = run(data, option, value)
+    assert ended.exit_code == 2
+    assert option in ended.output
+    assert words in ended.output
+
+
 @pytest.mark.parametrize("content", [b"", b"not a database, though long enough to look at"])
 def test_what_is_no_backup_is_refused_and_stays_as_it_was(
     data: Path, tmp_path: Path, content: bytes

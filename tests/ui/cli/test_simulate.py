@@ -57,6 +57,7 @@ def test_pods_that_do_not_run_end_it_with_1_and_say_why(tmp_path: Path) -> None:
     [
         pytest.param("cluster: 3", (), "scenario.yaml: cluster: must be keys", id="bad-file"),
         pytest.param(QUIET, ("--seed", "many"), "--seed", id="bad-option"),
+        pytest.param(QUIET, ("--duration", "10"), "write it like 90s", id="bad-duration"),
         pytest.param(
             QUIET.replace("at: 0s", "at: 50s"),
             ("--duration", "20s"),

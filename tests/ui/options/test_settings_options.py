@@ -48,6 +48,14 @@ def test_what_is_not_given_is_left_to_files_and_the_environment() -> None:
     assert load_settings(Example, Sources(flags=found)) == Example()
 
 
+@pytest.mark.parametrize("defaults", OptionDefaults)
+def test_a_duration_without_a_unit_is_refused_by_the_name_of_its_option(
+    defaults: OptionDefaults,
+) -> None:
+    _, output = run("--wait", "10", defaults=defaults)
+    assert "Invalid value for '--wait': \"10\" is not a duration; write it like 90s" in output
+
+
 def test_what_is_given_arrives_by_the_name_of_the_field() -> None:
     given = ["--wait", "2m", "--port", "3", "--colour", "blue", "--no-on", "--label", "a=b"]
     found, _ = run(*given, "--label", "c=d")

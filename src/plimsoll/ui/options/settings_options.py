@@ -14,7 +14,7 @@ import click
 import msgspec
 from msgspec.structs import FieldInfo
 
-from plimsoll.runtime.config import written_duration
+from plimsoll.runtime.config import parse_duration, written_duration
 from plimsoll.runtime.flags import Flag, PathKind, description, flags, plain_type
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -22,6 +22,7 @@ Types = dict[Any, click.ParamType[Any]]
 """By the type of a field, where a command reads it in another way."""
 
 DURATION = "DURATION"
+DURATIONS: tuple[Any, ...] = (timedelta, timedelta | None)
 
 
 class OptionDefaults(Enum):
@@ -72,7 +73,8 @@ def _option(
     elif told:
         about += f"  [default: {told}]"
     metavar = flag.metavar or (DURATION if kind is timedelta else None)
-    read = _callback(flag)
+    check = _checked_duration if kind in DURATIONS and kind not in types else None
+    read = _callback(flag.gather or flag.parse or check)
     return click.option(*names, field.name, **shape, metavar=metavar, callback=read, help=about)
 
 
@@ -92,8 +94,15 @@ def _type(kind: Any, flag: Flag) -> click.ParamType[Any]:
     return numbers.get(kind, click.STRING)
 
 
-def _callback(flag: Flag) -> Callable[[click.Context, click.Parameter, Any], Any] | None:
-    read = flag.gather or flag.parse
+def _checked_duration(text: str) -> str:
+    """The text itself; `load_settings` reads it once more. Raises ValueError."""
+    parse_duration(text)
+    return text
+
+
+def _callback(
+    read: Callable[[Any], Any] | None,
+) -> Callable[[click.Context, click.Parameter, Any], Any] | None:
     if read is None:
         return None
 
