@@ -5,8 +5,10 @@ from typing import Any
 import pytest
 
 from plimsoll.processes.driver.backends.lvm.backend import LvmBackend, make
+from plimsoll.processes.driver.backends.lvm.group import told
 from plimsoll.processes.driver.backends.protocol import Charges
 from plimsoll.processes.driver.settings import BackendSettings, Disk, NodeSettings, SetupError
+from plimsoll.runtime.commands import CommandError
 from tests.processes.driver.backends.lvm.disks import (
     DRIVER,
     EXTENT,
@@ -39,7 +41,7 @@ def set_up(directory: Path, *nodes: str, **options: Any) -> BackendSettings:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({}, "volumeGroup"),
+        ({}, "name one with --volume-group"),
         ({"volumeGroup": "data", "thin": True}, "thin"),
         ({"volumeGroup": "-rf"}, "no name of a volume group"),
     ],
@@ -62,6 +64,16 @@ async def test_a_part_of_a_disk_cannot_be_given(tmp_path: Path) -> None:
     asked = set_up(tmp_path, volumeGroup="data")
     with pytest.raises(SetupError, match="whole disks"):
         await opened(replace(asked, nodes=(NodeSettings(id="alpha", disks=(part,)),)))
+
+
+def test_what_lvm2_warns_of_is_not_told_as_the_reason() -> None:
+    stderr = """
+      File descriptor 251 (pipe:[315146]) leaked on lvm invocation. Parent PID 6647: python
+      WARNING: Couldn't find device with uuid x.
+      Volume group "data" not found
+    """
+    error = CommandError("lvm", code=5, stderr=stderr)
+    assert told(error) == 'Volume group "data" not found'
 
 
 @needs_lvm

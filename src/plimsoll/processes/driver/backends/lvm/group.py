@@ -16,6 +16,8 @@ log = logging.getLogger(__name__)
 
 WITHIN = timedelta(seconds=120 + LOCK_SECONDS)
 """lvm2 waits for other lvm2 commands on the same group, those of people included."""
+WARNINGS = ("WARNING:", "File descriptor ")
+"""The latter of files that the shell which started the driver has left open."""
 
 
 class VolumeGroup:
@@ -122,7 +124,7 @@ class VolumeGroup:
 def told(error: CommandError) -> str:
     """What lvm2 said, without its warnings."""
     lines = [line.strip() for line in error.stderr.splitlines()]
-    said = [line for line in lines if line and not line.startswith("WARNING:")]
+    said = [line for line in lines if line and not line.startswith(WARNINGS)]
     return "; ".join(said[-3:]) or str(error)
 
 

@@ -17,7 +17,8 @@ MEBIBYTE = 1024**2
 class Options(
     msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True
 ):
-    volume_group: str
+    volume_group: str = ""
+    """Must be given."""
     create: bool = False
     """Make the group of the given disks if there is none of that name."""
     extent_bytes: int = 4 * MEBIBYTE
@@ -29,9 +30,12 @@ class Options(
 def parse_options(options: Mapping[str, Any]) -> Options:
     """Raises SetupError."""
     try:
-        return msgspec.convert(options, Options)
+        found = msgspec.convert(options, Options)
     except msgspec.ValidationError as error:
         raise SetupError(f"options of the lvm backend: {error}") from error
+    if not found.volume_group:
+        raise SetupError("the lvm backend needs a volume group; name one with --volume-group")
+    return found
 
 
 def only_node(settings: BackendSettings) -> NodeSettings:
