@@ -260,7 +260,8 @@ def test_yaml_says_the_same_as_json(server: EmbeddedServer) -> None:
 
 def test_a_driver_that_has_published_nothing_is_not_wrong(server: EmbeddedServer) -> None:
     result = called(server, "--driver", "other.example.com")
-    assert (result.exit_code, result.stdout) == (0, "No capacity is published.\n")
+    said = "No capacity is published by driver other.example.com.\n"
+    assert (result.exit_code, result.stdout) == (0, said)
 
 
 @pytest.mark.parametrize(

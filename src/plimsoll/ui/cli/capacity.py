@@ -76,10 +76,9 @@ def capacity(**given: Any) -> None:
 
 
 def _nothing(flags: CapacityFlags) -> str:
-    if not flags.storage_class:
-        return "No capacity is published."
     publisher = f" by driver {flags.driver}" if flags.driver else ""
-    return f"No capacity is published{publisher} for class {flags.storage_class}."
+    about = f" for class {flags.storage_class}" if flags.storage_class else ""
+    return f"No capacity is published{publisher}{about}."
 
 
 def _reserved(
