@@ -1,8 +1,9 @@
 """The flags of `plimsoll apiserver`: neither a file nor the environment sets any of them."""
 
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 from plimsoll.apiserver.access.authorizer import DEFAULT_MODES, parse_modes
 from plimsoll.apiserver.admission.chain import parse_plugins
@@ -22,6 +23,8 @@ from plimsoll.runtime import config
 from plimsoll.runtime.config import parse_duration
 from plimsoll.runtime.flags import Flag, PathKind
 
+T = TypeVar("T")
+
 
 def parse_lasting(text: str) -> timedelta:
     """A length of time that is not zero. Raises ValueError."""
@@ -29,6 +32,14 @@ def parse_lasting(text: str) -> timedelta:
     if not duration:
         raise ValueError("it must be longer than nothing")
     return duration
+
+
+def _read(option: str, parse: Callable[[str], T], text: str) -> T:
+    """Raises ValueError, which names the option."""
+    try:
+        return parse(text)
+    except ValueError as error:
+        raise ValueError(f"{option}: {error}") from error
 
 
 class ApiServerFlags(config.Settings, frozen=True, kw_only=True):
@@ -126,13 +137,19 @@ class ApiServerFlags(config.Settings, frozen=True, kw_only=True):
             history=timedelta(seconds=self.history_seconds),
             event_ttl=self.event_ttl,
             service_network=ServiceNetwork(
-                addresses=parse_address_range(self.service_cluster_ip_range),
-                node_ports=parse_port_range(self.service_node_port_range),
+                addresses=_read(
+                    "--service-cluster-ip-range",
+                    parse_address_range,
+                    self.service_cluster_ip_range,
+                ),
+                node_ports=_read(
+                    "--service-node-port-range", parse_port_range, self.service_node_port_range
+                ),
             ),
             admission_plugins=parse_plugins(
                 enable=self.enable_admission_plugins, disable=self.disable_admission_plugins
             ),
-            authorization_modes=parse_modes(self.authorization_mode),
+            authorization_modes=_read("--authorization-mode", parse_modes, self.authorization_mode),
             audit=self._audit(),
             encryption=self._encryption(),
         )

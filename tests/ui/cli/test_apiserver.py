@@ -45,6 +45,9 @@ def test_a_backup_that_cannot_be_written_is_an_error_with_a_sentence(
     [
         ("--event-ttl", "0", "it must be longer than nothing"),
         ("--event-ttl", "10", "write it like 90s"),
+        ("--service-cluster-ip-range", "10.0.0.0", "has fewer than 8 addresses"),
+        ("--service-node-port-range", "many", "many"),
+        ("--authorization-mode", "Rbac", "there are AlwaysAllow"),
     ],
 )
 def test_an_option_that_cannot_work_is_refused_by_its_name(

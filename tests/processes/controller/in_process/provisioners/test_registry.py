@@ -4,6 +4,9 @@ from pathlib import Path
 import pytest
 
 from plimsoll.processes.controller.in_process.provisioners import registry
+from plimsoll.processes.controller.in_process.provisioners.protocol import (
+    ProvisionerEnvironment,
+)
 from plimsoll.processes.controller.in_process.provisioners.registry import (
     GROUP,
     Installation,
@@ -31,6 +34,20 @@ def test_a_provisioner_that_cannot_be_made_is_an_error(tmp_path: Path) -> None:
     options = {"plimsoll.dev/host-path": {"root": "not/absolute"}}
     with pytest.raises(ProvisionerSetupError, match="host-path: root: not/absolute"):
         installed(Installation(directory=tmp_path, options=options))
+
+
+def test_an_option_that_a_provisioner_needs_is_an_error_with_a_remedy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def needing(environment: ProvisionerEnvironment) -> str:
+        return environment.options["address"]
+
+    entry = EntryPoint(name="acme.example/shares", value="acme:make", group=GROUP)
+    monkeypatch.setattr(registry, "entry_points", lambda **_: [entry])
+    monkeypatch.setattr(EntryPoint, "load", lambda _: needing)
+    words = r"'address'; .*--provisioner-option acme\.example/shares:NAME=VALUE"
+    with pytest.raises(ProvisionerSetupError, match=words):
+        installed(Installation(directory=tmp_path))
 
 
 def test_an_entry_point_that_makes_something_else_is_an_error(

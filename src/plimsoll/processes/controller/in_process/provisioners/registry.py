@@ -110,6 +110,11 @@ def _make(entry: EntryPoint, where: Installation) -> Provisioner:
     )
     try:
         provisioner = entry.load()(environment)
+    except KeyError as error:
+        raise ProvisionerSetupError(
+            f"provisioner {entry.name}: nothing is given for {error}; options are given as"
+            f" --provisioner-option {entry.name}:NAME=VALUE"
+        ) from error
     except Exception as error:
         raise ProvisionerSetupError(f"provisioner {entry.name}: {error}") from error
     if not isinstance(provisioner, Provisioner) or provisioner.name != entry.name:
