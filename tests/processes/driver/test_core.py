@@ -62,6 +62,15 @@ async def test_a_volume_that_cannot_be_settled_does_not_stand_in_the_way(tmp_pat
         assert await running.free_mib() == {"only": 1017}
 
 
+async def test_a_script_of_faults_that_is_wrong_is_named_with_what_is_known(
+    tmp_path: Path,
+) -> None:
+    async with a_driver(directory=tmp_path) as running:
+        (tmp_path / "faults.yaml").write_text("- {call: CreateVolum, do: fail}")
+        with pytest.raises(DriverError, match=r"/faults.yaml: .*'CreateVolum'.*; known are Create"):
+            await running.create(mib=5)
+
+
 async def test_a_volume_is_attached_once_labels_tell_where_the_node_is() -> None:
     nodes = (NodeSettings(id="node-a"),)
     async with a_driver(*TWO_ZONES, nodes=nodes) as running:

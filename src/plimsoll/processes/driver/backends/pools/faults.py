@@ -175,14 +175,16 @@ class Faults:
         """What names the script, so that a change is noticed, and the script."""
         if self._set or self._directory is None:
             return f"set {self._generation}", self._set
+        path = self._directory / FILE_NAME
         try:
-            raw = (self._directory / FILE_NAME).read_bytes()
+            raw = path.read_bytes()
         except FileNotFoundError:
             return f"none {self._generation}", ()
         try:
             script = msgspec.convert(yaml.safe_load(raw) or [], Script)
         except (yaml.YAMLError, msgspec.ValidationError) as error:
-            raise internal(f"{FILE_NAME}: {error}") from error
+            known = f"; known are {', '.join(FaultyCall)}" if ".call" in str(error) else ""
+            raise internal(f"{path}: {error}{known}") from error
         return hashlib.sha256(raw).hexdigest(), script
 
     async def _hang(self, seconds: float | None) -> None:
