@@ -6,6 +6,7 @@ import shutil
 import signal
 import tempfile
 from collections import deque
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -92,8 +93,15 @@ async def _show(directory: Path, said: deque[str], *, port: int, once: bool) -> 
     ):
         children = len(cluster.children)
         say(f"1. A cluster of {children} processes is up after {loop.time() - begun:.1f} s.")
-        tour = Tour(DemoStage(cluster, client), say)
-        await tour.run()
+        stage = DemoStage(cluster, client)
+        tour = Tour(stage, say)
+        try:
+            await tour.run()
+        except DemoFailedError:
+            # Where the server is down, its process has said why.
+            with suppress(KubeError):
+                said.extend(await stage.warnings())
+            raise
         await _look_around(cluster)
         if not once:
             await _until_interrupted()

@@ -7,7 +7,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TypeVar
 
-from plimsoll.api.core import Lease
+from plimsoll.api.core import Event, Lease
 from plimsoll.api.meta import ApiObject, ObjectKey
 from plimsoll.api.pods import Pod
 from plimsoll.api.registry import Document, resources_by_kind
@@ -28,6 +28,7 @@ T = TypeVar("T", bound=ApiObject)
 Say = Callable[[str], None]
 
 LONGEST_WAIT = timedelta(seconds=60)
+EVENTS = typed(Event)
 LEASES, RECORDS = typed(Lease), Selection(labels=f"{RECORD} in ({GROUP},{INTENT})")
 CLAIMS, PODS, CAPACITIES = typed(PersistentVolumeClaim), typed(Pod), typed(CSIStorageCapacity)
 
@@ -97,6 +98,16 @@ class DemoStage:
         async with self.client.watch(kind, start, selection) as events:
             async for event in events:
                 yield event
+
+    async def warnings(self) -> list[str]:
+        """What went wrong, as the events tell it."""
+        page = await self.client.list(EVENTS, Selection(namespace=NAMESPACE))
+        return [
+            f"{event.involved_object.kind} {event.involved_object.name}:"
+            f" {event.reason}: {event.message}"
+            for event in page.items
+            if event.type == "Warning"
+        ]
 
     # What scheduler and provisioners note
 
