@@ -83,6 +83,13 @@ def a_gone_claim() -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": metadata, "spec": {}}
 
 
+def test_a_driver_that_nothing_names_is_remarked(server: EmbeddedServer) -> None:
+    an_intent(server, a_claim(server, "waiting"), IntentState.CALLING, "another.test")
+    code, told = prepared(server)
+    assert code == 0
+    assert f"remark: no class and no volume names the driver {DRIVER}; is that its name?" in told
+
+
 def test_it_clears_what_is_safe_and_fails_until_the_rest_is_settled(
     server: EmbeddedServer,
 ) -> None:

@@ -28,6 +28,8 @@ class SwapBackReport:
     cleared: tuple[LeftRecord, ...]
     left: tuple[LeftRecord, ...]
     is_rehearsal: bool = False
+    is_known: bool = True
+    """A class, a volume or a record names the driver."""
 
     @property
     def is_ready(self) -> bool:
@@ -52,7 +54,8 @@ def _cells(left: LeftRecord) -> tuple[str, str, str, str]:
 async def prepare_swap_back(client: KubeClient, driver: str, *, dry_run: bool) -> SwapBackReport:
     """Clears what is safe to clear, unless it is a dry run. Closes the client. Raises KubeError."""
     try:
-        found = leftovers(await _read(client, driver))
+        view = await _read(client, driver)
+        found = leftovers(view)
         cleared, left = [], []
         for each in found:
             if each.clearing is not None and (dry_run or await _clear(client, each.clearing)):
@@ -62,8 +65,18 @@ async def prepare_swap_back(client: KubeClient, driver: str, *, dry_run: bool) -
     finally:
         await client.close()
     return SwapBackReport(
-        driver=driver, cleared=tuple(cleared), left=tuple(left), is_rehearsal=dry_run
+        driver=driver,
+        cleared=tuple(cleared),
+        left=tuple(left),
+        is_rehearsal=dry_run,
+        is_known=bool(found) or _is_named(driver, view),
     )
+
+
+def _is_named(driver: str, view: SwapBackView) -> bool:
+    sources = (volume.spec.csi for volume in view.volumes)
+    of_volumes = {source.driver for source in sources if source is not None}
+    return driver in of_volumes or driver in view.provisioners.values()
 
 
 async def _read(client: KubeClient, driver: str) -> SwapBackView:

@@ -114,6 +114,9 @@ def _prepare_swap_back(settings: ProvisionerFlags, driver: str, *, dry_run: bool
     found = KubeconfigEnvironment(environment=environment(), clock=SystemClock())
     client = connect(options, found, system_chance(), manager="plimsoll-provisioner")
     report = uvloop.run(prepare_swap_back(client, driver, dry_run=dry_run))
+    if not report.is_known:
+        remark = f"no class and no volume names the driver {driver}; is that its name?"
+        click.echo(f"remark: {remark}", err=True)
     for line in report.lines():
         click.echo(line)
     sys.exit(0 if report.is_ready else 1)
