@@ -78,17 +78,18 @@ def node_selector_term_errors(
 
 def topology_selector_terms_errors(terms: Sequence[Document], path: str) -> Iterator[FieldError]:
     """A storage class's allowed topologies: no term may occur twice, and none may be empty."""
-    seen: list[dict[str, set[str]]] = []
+    seen: set[frozenset[tuple[str, frozenset[str]]]] = set()
     for index, term in enumerate(terms):
         where = f"{path}[{index}]"
         yield from _topology_term_errors(term, where)
-        segments = {
-            expression.get("key", ""): set(expression.get("values") or [])
+        values = {
+            expression.get("key", ""): frozenset(expression.get("values") or [])
             for expression in term.get("matchLabelExpressions") or []
         }
+        segments = frozenset(values.items())
         if not segments or segments in seen:
             yield FieldError.duplicate(f"{where}.matchLabelExpressions", "")
-        seen.append(segments)
+        seen.add(segments)
 
 
 def _set_operator_errors(

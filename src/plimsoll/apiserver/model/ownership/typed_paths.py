@@ -164,10 +164,12 @@ class Members:
         index = dict(zip(elements, values, strict=True))
         if len(index) == len(values):
             return index
-        for element in index:
-            if elements.count(element) > 1:
-                pairs = zip(elements, values, strict=True)
-                index[element] = Repeated(value for name, value in pairs if name == element)
+        by_element: dict[str, list[Any]] = {}
+        for element, value in zip(elements, values, strict=True):
+            by_element.setdefault(element, []).append(value)
+        for element, found in by_element.items():
+            if len(found) > 1:
+                index[element] = Repeated(found)
         return index
 
     def added(self, value: Any) -> FieldSet:

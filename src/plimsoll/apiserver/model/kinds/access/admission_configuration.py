@@ -92,9 +92,11 @@ def _version_errors(versions: list[str], path: str) -> Iterator[FieldError]:
     if not versions:
         yield FieldError.required(path, f"must specify one of {known}")
         return
+    seen: set[str] = set()
     for index, version in enumerate(versions):
-        if version in versions[:index]:
+        if version in seen:
             yield FieldError.invalid(f"{path}[{index}]", version, "duplicate version")
+        seen.add(version)
     if not set(versions) & set(REVIEW_VERSIONS):
         yield FieldError.invalid(path, versions, f"must include at least one of {known}")
 

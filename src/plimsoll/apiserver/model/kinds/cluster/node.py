@@ -13,6 +13,7 @@ from plimsoll.api.names import (
 )
 from plimsoll.api.registry import Document
 from plimsoll.apiserver.model.field_errors import ErrorType, FieldError
+from plimsoll.apiserver.model.kinds.repetition import repeated
 from plimsoll.apiserver.model.kinds.resource_names import amount_errors
 from plimsoll.apiserver.model.kinds.rules import KindRules, keep_all_but_status, keep_status
 
@@ -79,10 +80,8 @@ def validate_update(new: Document, old: Document) -> Iterator[FieldError]:
 def validate_status(new: Document, old: Document) -> Iterator[FieldError]:
     yield from _amounts_errors(new)
     yield from _feature_errors(new["status"].get("declaredFeatures", ()))
-    addresses = new["status"].get("addresses", [])
-    for index, address in enumerate(addresses):
-        if address in addresses[:index]:
-            yield FieldError.duplicate(f"status.addresses[{index}]", address)
+    for index, address in repeated(new["status"].get("addresses", [])):
+        yield FieldError.duplicate(f"status.addresses[{index}]", address)
     yield from _fixed_field_errors(new["spec"], old.get("spec", {}))
 
 

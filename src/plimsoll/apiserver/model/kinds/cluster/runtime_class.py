@@ -6,6 +6,7 @@ from plimsoll.api.names import dns_label_errors
 from plimsoll.api.registry import Document
 from plimsoll.apiserver.model.field_errors import FieldError
 from plimsoll.apiserver.model.kinds.object_meta import IMMUTABLE, label_errors
+from plimsoll.apiserver.model.kinds.repetition import repeated
 from plimsoll.apiserver.model.kinds.resource_names import (
     amount_errors,
     container_name_errors,
@@ -26,10 +27,8 @@ def validate(runtime: Document) -> Iterator[FieldError]:
         yield from amount_errors(resource, amount, path)
     scheduling = runtime.get("scheduling", {})
     yield from label_errors(scheduling.get("nodeSelector", {}), "scheduling.nodeSelector")
-    tolerations = scheduling.get("tolerations", [])
-    for index, toleration in enumerate(tolerations):
-        if toleration in tolerations[:index]:
-            yield FieldError.duplicate(f"scheduling.tolerations[{index}]", toleration)
+    for index, toleration in repeated(scheduling.get("tolerations", [])):
+        yield FieldError.duplicate(f"scheduling.tolerations[{index}]", toleration)
 
 
 def validate_update(new: Document, old: Document) -> Iterator[FieldError]:

@@ -142,11 +142,13 @@ def related_errors(spec: Document, old: Document) -> Iterator[FieldError]:
         yield FieldError.invalid(
             "spec.clusterIPs", addresses, "must be empty when `clusterIP` is not specified"
         )
+    seen: set[str] = set()
     for index, family in enumerate(families):
         if family not in FAMILIES:
             yield FieldError.not_supported(f"spec.ipFamilies[{index}]", family, FAMILIES)
-        if family in families[:index]:
+        if family in seen:
             yield FieldError.duplicate(f"spec.ipFamilies[{index}]", family)
+        seen.add(family)
     policy = spec.get("ipFamilyPolicy", SINGLE)
     if policy not in POLICIES:
         yield FieldError.not_supported("spec.ipFamilyPolicy", policy, POLICIES)

@@ -2,6 +2,8 @@
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from heapq import merge
+from itertools import islice
 
 from plimsoll.api.names import dns_label_errors, label_value_errors
 from plimsoll.api.registry import Document
@@ -46,6 +48,8 @@ OLD_VOLUMES = {
 }
 BYTE_RESOURCES = ("memory", "ephemeral-storage")
 NO_SELECTOR = "a null labelSelector results in matching no pod"
+MOST_WARNINGS = 1000
+"""More than an answer has room for. Every two ports of a pod can be worth one."""
 
 
 def pod_warnings(new: Document, old: Document | None) -> list[str]:
@@ -53,12 +57,13 @@ def pod_warnings(new: Document, old: Document | None) -> list[str]:
     if old is not None:
         return []
     meta, spec = new.get("metadata") or {}, new.get("spec") or {}
-    return [*_name_warnings(meta.get("name", "")), *_warnings(meta, spec, "")]
+    found = islice(_warnings(meta, spec, ""), MOST_WARNINGS)
+    return [*_name_warnings(meta.get("name", "")), *found]
 
 
 def template_warnings(template: Document, path: str) -> list[str]:
     meta, spec = template.get("metadata") or {}, template.get("spec") or {}
-    return list(_warnings(meta, spec, f"{path}."))
+    return list(islice(_warnings(meta, spec, f"{path}."), MOST_WARNINGS))
 
 
 def _name_warnings(name: str) -> Iterator[str]:
@@ -203,17 +208,15 @@ def _port_warnings(containers: Containers) -> Iterator[str]:
         for container, path in containers
         for index, port in enumerate(container.get("ports") or [])
     ]
-    known: dict[tuple[int, str], list[tuple[Document, str]]] = defaultdict(list)
+    known: dict[tuple[int, str], _KnownPorts] = defaultdict(_KnownPorts)
     names: dict[str, str] = {}
-    for port, path in ports:
+    for place, (port, path) in enumerate(ports):
         if port.get("hostIP") and not port.get("hostPort"):
             yield f"{path}: hostIP set without hostPort: {port}"
         same = known[port.get("containerPort", 0), port.get("protocol", "")]
-        for other, where in same:
-            clash = _clash(port, other)
-            if clash:
-                yield f"{path}: {clash} port definition with {where}"
-        same.append((port, path))
+        for _, where, other in same.near(port):
+            yield f"{path}: {_clash(port, other)} port definition with {where}"
+        same.add(port, place, path)
         name = port.get("name")
         if name and name in names:
             yield f'{path}: duplicate port name "{name}" with {names[name]}, the latter is used'
@@ -221,16 +224,49 @@ def _port_warnings(containers: Containers) -> Iterator[str]:
             names[name] = path
 
 
+class _KnownPorts:
+    """Ports of containers by where they are on the node: those that clash are found without a look
+    at the others, of which there may be thousands."""
+
+    def __init__(self) -> None:
+        self._all: list[_KnownPort] = []
+        self._by_number: dict[int, list[_KnownPort]] = defaultdict(list)
+        self._by_address: dict[tuple[int, str], list[_KnownPort]] = defaultdict(list)
+
+    def add(self, port: Document, place: int, path: str) -> None:
+        address, number = _on_node(port)
+        known = (place, path, port)
+        self._all.append(known)
+        self._by_number[number].append(known)
+        self._by_address[number, address].append(known)
+
+    def near(self, port: Document) -> "Iterator[_KnownPort]":
+        """Those that clash with this one, in the order in which they came."""
+        address, number = _on_node(port)
+        if not number:
+            return iter(self._all)
+        anywhere = self._by_number.get(0, [])
+        if not address:
+            return merge(anywhere, self._by_number.get(number, []))
+        here, on_all = (self._by_address.get((number, text), []) for text in (address, ""))
+        return merge(anywhere, here, on_all)
+
+
+_KnownPort = tuple[int, str, Document]
+"""The place among the ports of the pod, the path, the port."""
+
+
+def _on_node(port: Document) -> tuple[str, int]:
+    return port.get("hostIP", ""), port.get("hostPort", 0)
+
+
 def _clash(port: Document, other: Document) -> str:
-    address, other_address = port.get("hostIP", ""), other.get("hostIP", "")
-    number, other_number = port.get("hostPort", 0), other.get("hostPort", 0)
-    if (address, number) == (other_address, other_number):
+    """Of two that are near each other."""
+    if _on_node(port) == _on_node(other):
         return "duplicate"
-    if not number or not other_number:
+    if not port.get("hostPort") or not other.get("hostPort"):
         return "overlapping"
-    if number == other_number and bool(address) != bool(other_address):
-        return "dangerously ambiguous"
-    return ""
+    return "dangerously ambiguous"
 
 
 def _pod_affinity_warnings(affinity: Document, path: str) -> Iterator[str]:

@@ -19,3 +19,19 @@ def test_files_side_by_side_are_fine() -> None:
     items = [{"key": "a", "path": "x/a"}, {"key": "b", "path": "x/b"}]
 
     assert not list(overlap_warnings([{"name": "v", "secret": {"items": items}}]))
+
+
+def test_all_files_that_hide_each_other_are_named_with_those_before_them() -> None:
+    items = [{"key": "k", "path": path} for path in ("x/y", "x", "x/y/", "xy", "x/y/z")]
+
+    assert list(overlap_warnings([{"name": "v", "secret": {"items": items}}])) == [
+        f'volume "v": overlapping paths: "{file}" with "{other}"'
+        for file, other in (
+            ("x", "x/y"),
+            ("x/y", "x/y"),
+            ("x/y", "x"),
+            ("x/y/z", "x/y"),
+            ("x/y/z", "x"),
+            ("x/y/z", "x/y"),
+        )
+    ]

@@ -1,6 +1,7 @@
 """Compute resources of containers and pods: which names and amounts they may ask for."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Set as AbstractSet
 
 from plimsoll.api.quantity import Quantity, parse_quantity
 from plimsoll.api.registry import Document
@@ -26,11 +27,11 @@ NameErrors = Callable[[str, str], Iterable[FieldError]]
 
 
 def container_resource_errors(
-    resources: Document, path: str, *, claims: Iterable[str] = ()
+    resources: Document, path: str, *, claims: AbstractSet[str] = frozenset()
 ) -> Iterator[FieldError]:
     """`claims`: names of the pod's resource claims, to which the container may refer."""
     yield from _requirement_errors(resources, path, container_name_errors)
-    yield from _claim_errors(resources.get("claims") or [], set(claims), f"{path}.claims")
+    yield from _claim_errors(resources.get("claims") or [], claims, f"{path}.claims")
 
 
 def pod_resource_errors(spec: Document, path: str) -> Iterator[FieldError]:
@@ -105,20 +106,23 @@ def _pod_name_errors(name: str, path: str) -> Iterator[FieldError]:
         yield FieldError.not_supported(path, name, POD_RESOURCES)
 
 
-def _claim_errors(claims: list[Document], known: set[str], path: str) -> Iterator[FieldError]:
+def _claim_errors(
+    claims: list[Document], known: AbstractSet[str], path: str
+) -> Iterator[FieldError]:
     """A container may use a whole claim or some of its requests, but nothing twice."""
-    seen: list[tuple[str, str]] = []
+    seen: dict[str, set[str]] = defaultdict(set)
     for index, claim in enumerate(claims):
         where = f"{path}[{index}]"
         name, request = claim.get("name", ""), claim.get("request", "")
         if not name:
             yield FieldError.required(where)
             continue
-        if request and (name, "") not in seen:
+        requests = seen[name]
+        if request and "" not in requests:
             yield from dns_label(request, f"{where}.request")
-        if any(n == name and (not r or not request or r == request) for n, r in seen):
+        if requests and (not request or not requests.isdisjoint(("", request))):
             yield FieldError.duplicate(where, name)
-        seen.append((name, request))
+        requests.add(request)
         if name not in known:
             yield FieldError.not_found(where, name)
 

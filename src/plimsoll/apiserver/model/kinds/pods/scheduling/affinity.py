@@ -1,5 +1,6 @@
 """Where a pod wants to run: affinity to nodes and pods, and spreading over topologies."""
 
+from collections import Counter
 from collections.abc import Iterator
 
 from plimsoll.api.registry import Document
@@ -96,6 +97,7 @@ def _label_key_errors(term: Document, path: str) -> Iterator[FieldError]:
 
 
 def spread_errors(constraints: list[Document], path: str) -> Iterator[FieldError]:
+    to_come = Counter(map(_spread_pair, constraints))
     for index, constraint in enumerate(constraints):
         where = f"{path}[{index}]"
         yield from positive(constraint.get("maxSkew", 0), f"{where}.maxSkew")
@@ -103,7 +105,8 @@ def spread_errors(constraints: list[Document], path: str) -> Iterator[FieldError
             yield FieldError.required(f"{where}.topologyKey", "can not be empty")
         action = constraint.get("whenUnsatisfiable", "")
         yield from one_of(action, f"{where}.whenUnsatisfiable", UNSATISFIABLE)
-        if _spread_pair(constraint) in map(_spread_pair, constraints[index + 1 :]):
+        to_come[_spread_pair(constraint)] -= 1
+        if to_come[_spread_pair(constraint)]:
             pair = "{" + ", ".join(_spread_pair(constraint)) + "}"
             yield FieldError.duplicate(f"{where}.{{topologyKey, whenUnsatisfiable}}", pair)
         yield from _min_domains_errors(constraint, action, f"{where}.minDomains")

@@ -1,8 +1,14 @@
 """Warnings about files of one volume that hide each other."""
 
+from collections import defaultdict
 from collections.abc import Iterator
+from itertools import combinations, islice, product
 
 from plimsoll.api.registry import Document
+from plimsoll.apiserver.model.slices import in_order
+
+MOST_OVERLAPS = 1000
+"""Of one volume: more than an answer has room for."""
 
 
 def overlap_warnings(volumes: list[Document]) -> Iterator[str]:
@@ -34,14 +40,27 @@ def _projected_files(source: Document) -> list[str]:
 
 
 def _overlaps(files: list[str], volume: str) -> Iterator[str]:
-    seen: list[str] = []
-    for raw in files:
-        file = raw.rstrip("/")
-        for other in seen:
-            if (
-                file
-                and other
-                and f"{file}/".startswith(f"{other}/") | f"{other}/".startswith(f"{file}/")
-            ):
-                yield f'volume "{volume}": overlapping paths: "{file}" with "{other}"'
-        seen.append(file)
+    names = [file.rstrip("/") for file in files]
+    for place, other in sorted(islice(_nested(names), MOST_OVERLAPS)):
+        yield f'volume "{volume}": overlapping paths: "{names[place]}" with "{names[other]}"'
+
+
+def _nested(names: list[str]) -> Iterator[tuple[int, int]]:
+    """Which two are the same file, or one below the other: the later place first.
+
+    In the order of names all that is below a file follows it.
+    """
+    places: dict[str, list[int]] = defaultdict(list)
+    for place, name in enumerate(names):
+        if name:
+            places[f"{name}/"].append(place)
+    above: list[str] = []
+    for name in in_order(places):
+        while above and not name.startswith(above[-1]):
+            above.pop()
+        for earlier, later in combinations(places[name], 2):
+            yield later, earlier
+        for place, outer in product(places[name], above):
+            for other in places[outer]:
+                yield max(place, other), min(place, other)
+        above.append(name)
