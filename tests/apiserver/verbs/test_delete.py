@@ -82,6 +82,26 @@ async def test_a_selection_can_be_deleted_and_each_deletion_is_told(api: Api) ->
     assert (await api.list()).names == ["b", "d"]
 
 
+async def test_of_a_collection_no_more_is_deleted_than_one_page(api: Api) -> None:
+    for name in "abc":
+        await api.create(name)
+
+    first = await api.ask("DELETE", MAPS, limit="2")
+    left = await api.list()
+    token = first.document["metadata"]["continue"]
+    second = await api.ask("DELETE", MAPS, **{"limit": "2", "continue": token})
+
+    assert (first.names, left.names, second.names) == (["a", "b"], ["c"], ["c"])
+    assert (await api.list()).names == []
+
+
+async def test_a_page_that_begins_at_an_unreadable_token_deletes_nothing(api: Api) -> None:
+    await api.create("a")
+
+    assert (await api.ask("DELETE", MAPS, **{"continue": "nowhere"})).status == 400
+    assert (await api.list()).names == ["a"]
+
+
 async def test_collections_of_all_namespaces_cannot_be_deleted_at_once(api: Api) -> None:
     await api.create("a")
     assert (await api.ask("DELETE", "/api/v1/configmaps")).status == 405

@@ -9,6 +9,7 @@ from dataclasses import replace
 from msgspec import structs
 
 from plimsoll.apiserver.http.answers import Answer
+from plimsoll.apiserver.http.negotiation import wanted_of
 from plimsoll.apiserver.storage.cluster import StoredCluster
 from plimsoll.apiserver.storage.collection import StoredRecord
 from plimsoll.apiserver.storage.heavy_work import HEAVY_RECORDS
@@ -18,6 +19,7 @@ from plimsoll.apiserver.verbs.options.delete_options import DeleteOptions
 from plimsoll.apiserver.verbs.options.list_options import check_list_options, check_numbers
 from plimsoll.apiserver.verbs.options.selection import ObjectSelection
 from plimsoll.apiserver.verbs.policies import are_bound
+from plimsoll.apiserver.verbs.read import ReadRequest, list_request
 from plimsoll.apiserver.verbs.views.streaming import ListPage, in_groups, list_answer
 from plimsoll.apiserver.verbs.views.text_view import ObjectView
 from plimsoll.apiserver.verbs.webhooks import are_configured, decide_with_webhooks
@@ -32,15 +34,19 @@ async def answer_delete_collection(request: WriteRequest) -> Answer:
     check_list_options(request.query, watch=False)
     options = requested_options(request)
     write, view = deletion(request, options), request.view()
-    return await _delete_collection(write, options, selection, view)
+    if request.query.integer("limit") or request.query.text("continue"):
+        page = await _page(request)
+    else:
+        page = ListPage(records=await _chosen(write, selection), meta={})
+    return await _delete_collection(write, options, page, view)
 
 
 async def _delete_collection(
-    write: Write, options: DeleteOptions, selection: ObjectSelection, view: ObjectView
+    write: Write, options: DeleteOptions, page: ListPage, view: ObjectView
 ) -> Answer:
     cluster, deleted = write.cluster, []
     try:
-        for group in in_groups(await _chosen(write, selection), lambda record: record):
+        for group in in_groups(page.records, lambda record: record):
             if are_configured(cluster) or are_bound(cluster):
                 deleted += await _delete_each_aside(write, options, group)
             else:
@@ -49,9 +55,16 @@ async def _delete_collection(
             await cluster.revisions.durable()
     finally:
         await cluster.revisions.durable()
-    meta = {"resourceVersion": str(cluster.revisions.committed)}
+    meta = page.meta | {"resourceVersion": str(cluster.revisions.committed)}
     warnings = tuple(write.options.warnings)
     return list_answer(cluster, view, ListPage(records=deleted, meta=meta), warnings)
+
+
+async def _page(request: WriteRequest) -> ListPage:
+    """The page of a list that the client asks for: no object beyond it is deleted."""
+    form = wanted_of(request.request, request.target.resource)
+    listed = list_request(ReadRequest(request.cluster, request.target, request.query, form))
+    return await request.cluster.work.run(listed.page) if listed.is_heavy else listed.page()
 
 
 async def _chosen(write: Write, selection: ObjectSelection) -> list[StoredRecord]:
