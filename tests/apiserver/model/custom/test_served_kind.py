@@ -23,6 +23,16 @@ def test_a_document_is_read_without_what_is_unknown_and_left_as_it_was() -> None
     assert body["spec"] == {"z": 1}
 
 
+@pytest.mark.parametrize(
+    ("given", "shown"),
+    [(3.0, "3"), (-1e3, "-1000"), (-0.0, "0"), (1.5, "1.5"), (1e300, "1e+300"), (True, "True")],
+)
+def test_a_whole_number_is_one_that_clients_read_as_an_integer(given: float, shown: str) -> None:
+    document = served(a_definition(SPEC)).read({"spec": {"n": given}}).document
+
+    assert str(document["spec"]["n"]) == shown
+
+
 def test_metadata_that_is_none_is_refused() -> None:
     with pytest.raises(SchemaError):
         served(a_definition(SPEC)).read({"metadata": {"labels": []}})

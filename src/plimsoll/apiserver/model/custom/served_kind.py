@@ -11,8 +11,7 @@ from typing import Any
 
 import msgspec
 
-from plimsoll.api.patch.documents import clone
-from plimsoll.api.patch.errors import PatchError
+from plimsoll.api.patch.documents import CONTAINERS, MAX_DEPTH
 from plimsoll.api.registry import Document, Resource, Subresource
 from plimsoll.apiserver.model.custom import pruning
 from plimsoll.apiserver.model.custom.columns import AGE
@@ -33,6 +32,8 @@ VERBS = ("delete", "deletecollection", "get", "list", "patch", "create", "update
 PART_VERBS = ("get", "patch", "update")
 MOST_SELECTED = 64
 TYPE_META = ("kind", "apiVersion", "metadata")
+INTEGERS_BELOW = float(1 << 63)
+_COPIED = (*CONTAINERS, float)
 ANYTHING: Document = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 
 
@@ -196,13 +197,24 @@ class ServedVersion:
         return STATUS if self.has_status else {}
 
 
-def _copy(document: Document) -> Document:
-    """Clients' documents are changed here, and looked at elsewhere as they came."""
-    try:
-        copied: Document = clone(document)
-    except PatchError:
-        raise SchemaError("exceeded max depth") from None
-    return copied
+def _copy(value: Any, levels: int = MAX_DEPTH) -> Any:
+    """Clients' documents are changed here, and looked at elsewhere as they came.
+
+    Whole numbers are written like `3`, which all clients can read as integers, however they came.
+    """
+    if isinstance(value, CONTAINERS):
+        if not levels:
+            raise SchemaError("exceeded max depth")
+        if isinstance(value, dict):
+            # Most members are neither: not to call for them saves most of the time.
+            return {
+                name: _copy(member, levels - 1) if isinstance(member, _COPIED) else member
+                for name, member in value.items()
+            }
+        return [_copy(m, levels - 1) if isinstance(m, _COPIED) else m for m in value]
+    if isinstance(value, float) and value.is_integer() and abs(value) < INTEGERS_BELOW:
+        return int(value)
+    return value
 
 
 def _read_metadata(given: Any) -> tuple[Document, list[str]]:
