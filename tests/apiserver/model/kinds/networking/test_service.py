@@ -46,6 +46,22 @@ def test_a_headless_service_as_stateful_sets_use_it() -> None:
         ),
         pytest.param({"type": "ExternalName", "externalName": "a.b."}, [], id="external-name"),
         pytest.param(
+            {"ports": [{"port": 1, "appProtocol": "kubernetes.io/h2c"}]}, [], id="application"
+        ),
+        pytest.param(
+            {"ports": [{"port": 1, "appProtocol": "two words"}]},
+            [("Invalid", "spec.ports[0].appProtocol")],
+            id="application-that-is-no-name",
+        ),
+        pytest.param(
+            {"ports": [{"port": 1}], "trafficDistribution": "PreferSameNode"}, [], id="near"
+        ),
+        pytest.param(
+            {"ports": [{"port": 1}], "trafficDistribution": "Anywhere"},
+            [("NotSupported", "spec.trafficDistribution")],
+            id="unknown-distribution",
+        ),
+        pytest.param(
             {"type": "Nope", "ports": [{"port": 1}]}, [("NotSupported", "spec.type")], id="type"
         ),
         pytest.param(
@@ -91,3 +107,11 @@ def test_the_address_does_not_change() -> None:
     found = complaints(RULES.validate_update(new, old))
 
     assert found == Counter([("Invalid", "spec.clusterIPs[0]")])
+
+
+def test_an_old_name_for_a_distribution_is_told() -> None:
+    old = a_service(ports=[{"port": 1}], trafficDistribution="PreferClose")
+
+    assert RULES.warnings(old, None) == [
+        'spec.trafficDistribution: "PreferClose" is deprecated; use "PreferSameZone"'
+    ]

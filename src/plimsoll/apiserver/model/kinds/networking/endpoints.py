@@ -6,7 +6,11 @@ from plimsoll.api.names import dns_label_errors, dns_subdomain_errors
 from plimsoll.api.registry import Document
 from plimsoll.apiserver.model.field_errors import FieldError
 from plimsoll.apiserver.model.kinds.networking.addresses import find_address, reachable_errors
-from plimsoll.apiserver.model.kinds.networking.service import LAST_PORT, PROTOCOLS
+from plimsoll.apiserver.model.kinds.networking.service import (
+    LAST_PORT,
+    PROTOCOLS,
+    application_errors,
+)
 from plimsoll.apiserver.model.kinds.object_meta import IMMUTABLE
 from plimsoll.apiserver.model.kinds.rules import KindRules
 
@@ -71,6 +75,7 @@ def _port_errors(port: Document, path: str) -> Iterator[FieldError]:
             yield FieldError.invalid(f"{path}.name", name, error)
     if port.get("protocol") not in PROTOCOLS:
         yield FieldError.not_supported(f"{path}.protocol", port.get("protocol"), PROTOCOLS)
+    yield from application_errors(port, path)
 
 
 # Slices

@@ -33,6 +33,8 @@ EXTERNAL_TYPES = ("NodePort", "LoadBalancer")
 PROTOCOLS = ("SCTP", "TCP", "UDP")
 AFFINITIES = ("ClientIP", "None")
 TRAFFIC_POLICIES = ("Cluster", "Local")
+DISTRIBUTIONS = ("PreferClose", "PreferSameNode", "PreferSameZone")
+OLD_DISTRIBUTION = "PreferClose"
 AFFINITY_SECONDS = 3 * 60 * 60
 LAST_PORT = 65535
 PORT_NAME_LIMIT = 15
@@ -161,11 +163,17 @@ def _port_errors(port: Document, path: str, *, name_required: bool) -> Iterator[
     yield from _port_number_errors(port.get("port", 0), f"{path}.port")
     if port["protocol"] not in PROTOCOLS:
         yield FieldError.not_supported(f"{path}.protocol", port["protocol"], PROTOCOLS)
+    yield from application_errors(port, path)
     target = port["targetPort"]
     if isinstance(target, int):
         yield from _port_number_errors(target, f"{path}.targetPort")
     elif len(target) > PORT_NAME_LIMIT or dns_label_errors(target) or target.isdecimal():
         yield FieldError.invalid(f"{path}.targetPort", target, "must be a port's number or name")
+
+
+def application_errors(port: Document, path: str) -> Iterator[FieldError]:
+    if "appProtocol" in port:
+        yield from qualified_name(port["appProtocol"], f"{path}.appProtocol")
 
 
 def _port_number_errors(number: int, path: str) -> Iterator[FieldError]:
@@ -187,6 +195,9 @@ def _choice_errors(spec: Document) -> Iterator[FieldError]:
         policy = spec.get(field, "Cluster")
         if policy not in TRAFFIC_POLICIES:
             yield FieldError.not_supported(f"spec.{field}", policy, TRAFFIC_POLICIES)
+    distribution = spec.get("trafficDistribution", OLD_DISTRIBUTION)
+    if distribution not in DISTRIBUTIONS:
+        yield FieldError.not_supported("spec.trafficDistribution", distribution, DISTRIBUTIONS)
     exposed = spec["type"] in EXTERNAL_TYPES or spec.get("externalIPs")
     if spec.get("externalTrafficPolicy") and not exposed:
         yield FieldError.invalid(
@@ -235,6 +246,10 @@ def warnings(new: Document, old: Document | None) -> list[str]:
         found.append(OLD_EXTERNAL)
     if spec.get("externalName") and spec["type"] != "ExternalName":
         found.append('spec.externalName is ignored when spec.type is not "ExternalName"')
+    if spec.get("trafficDistribution") == OLD_DISTRIBUTION:
+        found.append(
+            f'spec.trafficDistribution: "{OLD_DISTRIBUTION}" is deprecated; use "PreferSameZone"'
+        )
     if spec.get("loadBalancerIP"):
         found += address_warnings(spec["loadBalancerIP"], "spec.loadBalancerIP")
     for index, text in enumerate(spec.get("loadBalancerSourceRanges") or ()):
