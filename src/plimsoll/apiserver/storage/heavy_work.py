@@ -8,6 +8,7 @@ everything at once.
 
 import asyncio
 import gc
+from collections import deque
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
@@ -47,7 +48,7 @@ class HeavyWork:
         self.inline = inline
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="heavy")
         self._waiting = 0
-        self._one_at_a_time = asyncio.Lock()
+        self._turns = Turns()
 
     async def run(self, work: Callable[[], T]) -> T:
         """What the work returns or raises."""
@@ -57,8 +58,9 @@ class HeavyWork:
         return await loop.run_in_executor(self._thread, partial(_uncollected, work))
 
     @asynccontextmanager
-    async def writing(self) -> AsyncIterator[None]:
-        """One large write at a time, from its first look at the objects until it is staged.
+    async def writing(self, user: str) -> AsyncIterator[None]:
+        """One large write at a time, from its first look at the objects until it is staged; users
+        take turns.
 
         Raises 429 when too many wait already: their bodies take memory.
         """
@@ -66,13 +68,54 @@ class HeavyWork:
             raise too_busy()
         self._waiting += 1
         try:
-            async with self._one_at_a_time:
+            await self._turns.take(user)
+            try:
                 yield
+            finally:
+                self._turns.give_back()
         finally:
             self._waiting -= 1
 
     def close(self) -> None:
         self._thread.shutdown(wait=True, cancel_futures=True)
+
+
+class Turns:
+    """One user at a time: who asks for many turns lets each of the others have one in between."""
+
+    def __init__(self) -> None:
+        self._whose: str | None = None
+        self._waiting: dict[str, deque[asyncio.Future[None]]] = {}
+        """By user; who has not had a turn for longest is first."""
+
+    async def take(self, user: str) -> None:
+        if self._whose is None:
+            self._whose = user
+            return
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.setdefault(user, deque()).append(turn)
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if not turn.cancelled():  # it has come all the same
+                self.give_back()
+            raise
+
+    def give_back(self) -> None:
+        while self._waiting:
+            users = iter(self._waiting)
+            user = next(users)
+            if user == self._whose:
+                user = next(users, user)
+            turns = self._waiting.pop(user)
+            turn = turns.popleft()
+            if turns:
+                self._waiting[user] = turns
+            if not turn.done():
+                self._whose = user
+                turn.set_result(None)
+                return
+        self._whose = None
 
 
 def _uncollected(work: Callable[[], T]) -> T:

@@ -138,9 +138,9 @@ class ResourceRoutes:
                 seconds = seconds_for(Query(request).text("timeout"))
                 answer = await decide_with_webhooks(cluster, decide, calls, seconds=seconds)
             elif aside:
-                answer = await _decide_aside(cluster, decide)
+                answer = await _decide_aside(cluster, decide, user)
             elif are_bound(cluster):
-                answer = await _decide_by_policies(cluster, decide)
+                answer = await _decide_by_policies(cluster, decide, user)
             else:
                 answer = decide(cluster)
         except ApiError as error:
@@ -161,17 +161,19 @@ class ResourceRoutes:
 Decide = Callable[[StoredCluster], AnswerWhenDurable]
 
 
-async def _decide_by_policies(cluster: StoredCluster, decide: Decide) -> AnswerWhenDurable:
+async def _decide_by_policies(
+    cluster: StoredCluster, decide: Decide, user: User
+) -> AnswerWhenDurable:
     """On the event loop, unless the policies take too long for that."""
     try:
         return decide_briefly(cluster, decide)
     except PolicyTimeNeededError:
-        return await _decide_aside(cluster, decide)
+        return await _decide_aside(cluster, decide, user)
 
 
-async def _decide_aside(cluster: StoredCluster, decide: Decide) -> AnswerWhenDurable:
+async def _decide_aside(cluster: StoredCluster, decide: Decide, user: User) -> AnswerWhenDurable:
     work = cluster.work
-    async with work.writing():
+    async with work.writing(user.name):
         for _ in range(DRAFTS):
             draft = Draft(cluster.revisions)
             try:
