@@ -73,7 +73,8 @@ async def self_willed_step(caller: Caller, chance: Random, volumes: list[csi.Vol
             gone = volumes.pop(chance.randrange(len(volumes)))
             await caller.delete(gone.volume_id)
     except DriverError as refused:
-        if refused.failure is not DriverFailure.OUT_OF_CAPACITY:
+        expected = DriverFailure.REJECTED if deed == "grow" else DriverFailure.OUT_OF_CAPACITY
+        if refused.failure is not expected:
             raise
 
 
