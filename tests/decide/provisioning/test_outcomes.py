@@ -156,9 +156,10 @@ def test_a_senseless_request_is_told_and_put_off() -> None:
     assert "Retries will be delayed" in messages(world)[-1]
 
 
-def test_a_volume_that_is_too_small_is_deleted_and_asked_for_again() -> None:
+@pytest.mark.parametrize("size", [GIB - 1, -1], ids=["too-small", "negative"])
+def test_a_volume_that_is_too_small_is_deleted_and_asked_for_again(size: int) -> None:
     world = a_world()
-    world.driver.create = replace(MADE, capacity_bytes=GIB - 1)
+    world.driver.create = replace(MADE, capacity_bytes=size)
 
     end = world.provision(CLAIM)
 

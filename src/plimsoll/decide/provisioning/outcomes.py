@@ -237,7 +237,7 @@ def _find_stray(
 def _find_flaw(
     attempt: Attempt, made: CreatedVolume, settings: ProvisionerSettings
 ) -> ProvisioningFailure | None:
-    if 0 < made.capacity_bytes < attempt.capacity_bytes:
+    if made.capacity_bytes != 0 and made.capacity_bytes < attempt.capacity_bytes:
         return ProvisioningFailure(
             problem=Problem.TOO_SMALL,
             message=f"created volume capacity {made.capacity_bytes} "
