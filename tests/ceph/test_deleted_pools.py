@@ -1,17 +1,19 @@
-"""An administrator deletes a pool while calls for it are under way: each ends within seconds."""
+"""An administrator deletes a pool while calls for it are under way, or before monitors stop
+answering: each call ends within seconds."""
 
 import asyncio
+import signal
 import time
 from collections.abc import Awaitable, Iterator
 
 import pytest
 
-from plimsoll.wire.ceph.connection import CephConnection, PoolScope
+from plimsoll.wire.ceph.connection import DEFAULT_LIMITS, CephConnection, PoolScope
 from plimsoll.wire.ceph.errors import CephError
 from plimsoll.wire.ceph.images import NewImage, RbdImages
 from plimsoll.wire.ceph.objects import Creating, ObjectWrite, RadosObjects
 from tests.ceph.connections import SLOWEST, connected
-from tests.ceph.loopback_cluster import LoopbackCluster
+from tests.ceph.loopback_cluster import JOURNAL, POOLS, LoopbackCluster
 
 DOOMED = PoolScope(pool="doomed")
 MIB = 1 << 20
@@ -79,3 +81,51 @@ async def test_every_call_that_is_under_way_ends_and_so_does_each_later_one(
             why, seconds = await ended(later)
             assert "pool doomed" in why
             assert seconds < SLOWEST
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP], ids=["dead", "hung"])
+async def test_calls_end_while_no_monitor_says_that_their_pool_is_gone(
+    cluster_with_pool: LoopbackCluster, number: signal.Signals
+) -> None:
+    """librados would wait for a monitor, and librbd with it where the pool has the data."""
+    async with connected(cluster_with_pool, DEFAULT_LIMITS) as connection:
+        images = RbdImages(connection, DOOMED)
+        await images.create(LARGE)
+        await asyncio.to_thread(cluster_with_pool.remove_pool, DOOMED.pool)
+        await connection.wait_for_newest_map()
+        await connection.reach_storage(JOURNAL, 48)
+        objects = RadosObjects(connection, DOOMED)
+        others = RadosObjects(connection, PoolScope(pool=JOURNAL))
+        elsewhere = RbdImages(connection, PoolScope(pool=POOLS["zone-b"]))
+        lost_data = NewImage(name="lost", size_bytes=MIB, data_pool=DOOMED.pool)
+        with cluster_with_pool.without("mon.a", number):
+            told = await asyncio.gather(
+                ended(objects.write("object", ObjectWrite(creating=Creating.IDEMPOTENT))),
+                ended(images.facts("large")),
+                ended(images.remove("large")),
+                ended(elsewhere.create(lost_data)),
+                ended(connection.wait_for_newest_map()),
+            )
+            assert all("did not answer in time" in why for why, _ in told)
+            assert max(seconds for _, seconds in told) < SLOWEST
+            assert await others.names() == []
+            why, _ = await ended(objects.names())
+            assert why.startswith("monitor ")
+
+
+async def test_a_call_that_could_not_open_its_pool_in_time_never_begins(
+    cluster_with_pool: LoopbackCluster,
+) -> None:
+    """Its caller has been told that it timed out, and would not hear of what it does later."""
+    begun: list[object] = []
+    async with connected(cluster_with_pool) as connection:
+        cluster_with_pool.remove_pool(DOOMED.pool)
+        await connection.wait_for_newest_map()
+        cluster_with_pool.make_pool(DOOMED.pool, rule="only-zone-a", size=1)
+        await connection.pool_ids()
+        with cluster_with_pool.without("mon.a", signal.SIGSTOP):
+            why, seconds = await ended(connection.on_pool(DOOMED, begun.append))
+            assert "could not be opened" in why
+            assert seconds < SLOWEST
+        # Calls that were given up end before the connection does.
+    assert begun == []

@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from plimsoll.runtime.deadlines import in_thread_within
-from plimsoll.wire.ceph.running_calls import RunningCalls
+from plimsoll.wire.ceph.running_calls import Beginning, RunningCalls
 
 SHORT, LONG = timedelta(milliseconds=20), timedelta(seconds=30)
 
@@ -59,3 +59,15 @@ def test_a_name_without_calls_is_not_given_up() -> None:
     calls = RunningCalls()
     calls.give_up("image")
     assert not calls.is_given_up("image")
+
+
+def test_a_call_that_was_given_up_never_begins() -> None:
+    waiting = Beginning()
+    assert waiting.give_up()
+    assert not waiting.begin()
+
+
+def test_a_call_that_has_begun_is_not_given_up() -> None:
+    waiting = Beginning()
+    assert waiting.begin()
+    assert not waiting.give_up()

@@ -2,18 +2,19 @@
 
 Each call runs in a thread of its own, so none holds up the event loop. librados ends operations
 after the time that its options say, except where it waits for a newer map of the cluster: it does
-that when a pool is opened that it does not know. So monitors are asked first whether there is such
-a pool, which has a time limit, and the call has a deadline beyond that. librbd waits for one
-operation after the other: a call for an image is given up when its pool does not answer, and no
-other begins for the same image before it has ended. To copy or remove a large image takes long:
-such a call has no deadline as long as it makes progress. Pools are opened so that deletions work in
-full ones, and writes fail at once instead of waiting for room.
+that when a pool is opened that it does not know, for as long as no monitor answers. So monitors are
+asked first whether there is such a pool, and to open it has the time limit of an operation: a call
+that is given up then never begins. librbd opens pools itself, and waits for one operation after the
+other: a call for an image is given up when its pool does not answer, or when it stands still and
+monitors do not answer, and no other begins for the same image before it has ended. To copy or
+remove a large image takes long: such a call has no deadline as long as it makes progress. Pools are
+opened so that deletions work in full ones, and writes fail at once instead of waiting for room.
 """
 
 import asyncio
 import contextlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -23,13 +24,14 @@ from plimsoll.runtime.deadlines import in_thread_within
 from plimsoll.wire.ceph.bindings import load_bindings
 from plimsoll.wire.ceph.errors import CephError, CephFailure, ceph_error
 from plimsoll.wire.ceph.interfaces import ClusterCalls, OpenPool
-from plimsoll.wire.ceph.running_calls import Progress, RunningCalls
+from plimsoll.wire.ceph.running_calls import Beginning, Progress, RunningCalls
 
 T = TypeVar("T")
 
 LONGEST = timedelta(days=7)
 """No image is so large that it takes longer to copy."""
 GIVEN_UP = "the call was given up"
+NOT_OPENED = "it could not be opened: no monitor says whether it still exists"
 
 Ioctx = OpenPool
 """What librados calls it."""
@@ -93,7 +95,8 @@ class CephConnection:
         self, scopes: Sequence[PoolScope], function: Callable[[Sequence[Ioctx]], T]
     ) -> T:
         """The same for several pools at once; errors speak of the last one."""
-        return await self._limited(await self._call_on(scopes, function), str(scopes[-1]))
+        cluster = await self._checked(scopes)
+        return await self._on_opened(cluster, scopes, function, within=self._limits.call)
 
     async def on_image(
         self,
@@ -103,14 +106,16 @@ class CephConnection:
         *,
         progress: Progress | None = None,
     ) -> T:
-        """The same for an image in the last pool; given up when a pool does not answer."""
+        """The same for an image in the last pool; given up when a pool does not answer, or when it
+        stands still and no monitor answers."""
         where = str(scopes[-1])
         name = f"{where}, image {image}"
         if self._calls.is_given_up(name):
             detail = f"an earlier call for image {image} has not ended yet"
             raise CephError(CephFailure.TIMED_OUT, where, detail)
-        call = await self._call_on(scopes, function)
-        running = asyncio.ensure_future(self._limited(call, where, name, within=LONGEST))
+        cluster = await self._checked(scopes)
+        call = self._on_opened(cluster, scopes, function, name, within=LONGEST)
+        running = asyncio.ensure_future(call)
         running.add_done_callback(_retrieve)
         pause, idle = self._limits.operation / 2, timedelta()
         try:
@@ -121,33 +126,64 @@ class CephConnection:
                 idle = timedelta() if progress and progress.has_gone_on() else idle + pause
                 if idle >= self._limits.call:
                     raise CephError(CephFailure.TIMED_OUT, where, GIVEN_UP)
-                await self._probe(scopes)
+                await _unless_done(running, self._probe(scopes, ask_monitors=bool(idle)))
         finally:
             if not running.done():
                 running.cancel()
                 self._calls.give_up(name)
 
-    async def _probe(self, scopes: Sequence[PoolScope]) -> None:
+    async def _probe(self, scopes: Sequence[PoolScope], *, ask_monitors: bool) -> None:
         """Raises CephError."""
+        if ask_monitors:
+            await self.pool_ids()
         for scope in scopes:
             await self.reach_storage(scope.pool, 1)
 
-    async def _call_on(
-        self, scopes: Sequence[PoolScope], function: Callable[[Sequence[Ioctx]], T]
-    ) -> Callable[[], T]:
-        cluster = await self._connected()
-        for scope in scopes:
-            await self._check_pool(scope.pool)
+    async def _on_opened(
+        self,
+        cluster: ClusterCalls,
+        scopes: Sequence[PoolScope],
+        function: Callable[[Sequence[Ioctx]], T],
+        name: str = "",
+        *,
+        within: timedelta,
+    ) -> T:
+        where, beginning = str(scopes[-1]), Beginning()
 
         def call() -> T:
             with ExitStack() as stack:
-                return function([stack.enter_context(_opened(cluster, item)) for item in scopes])
+                pools = [stack.enter_context(_opened(cluster, item)) for item in scopes]
+                if not beginning.begin():
+                    raise CephError(CephFailure.TIMED_OUT, where, NOT_OPENED)
+                return function(pools)
 
-        return call
+        running = asyncio.ensure_future(self._limited(call, where, name, within=within))
+        running.add_done_callback(_retrieve)
+        try:
+            await asyncio.wait((running,), timeout=self._limits.operation.total_seconds())
+            if not running.done() and beginning.give_up():
+                self._forget_pools(scopes)
+                raise CephError(CephFailure.TIMED_OUT, where, NOT_OPENED)
+            return await running
+        finally:
+            beginning.give_up()
+            running.cancel()
+
+    async def _checked(self, scopes: Sequence[PoolScope]) -> ClusterCalls:
+        """The cluster, which has, or had when last asked, these pools. Raises CephError."""
+        cluster = await self._connected()
+        for scope in scopes:
+            await self._check_pool(scope.pool)
+        return cluster
 
     async def _check_pool(self, pool: str) -> None:
         if pool not in self._pool_ids and pool not in await self.pool_ids():
             raise CephError(CephFailure.POOL_NOT_FOUND, f"pool {pool}")
+
+    def _forget_pools(self, scopes: Sequence[PoolScope]) -> None:
+        """Monitors are asked for them again before the next call has a thread that waits."""
+        gone = {scope.pool for scope in scopes}
+        self._pool_ids = {pool: id_ for pool, id_ in self._pool_ids.items() if pool not in gone}
 
     async def pool_ids(self) -> Mapping[str, int]:
         """By name, as monitors know them now. Raises CephError."""
@@ -185,7 +221,8 @@ class CephConnection:
         """What this client asks of OSDs from now on they do by the newest map, so none of them
         takes orders of a client that is on the blocklist of that map. Raises CephError."""
         cluster = await self._connected()
-        await self._limited(cluster.wait_for_latest_osdmap, self._monitors)
+        limit = self._limits.operation
+        await self._limited(cluster.wait_for_latest_osdmap, self._monitors, within=limit)
 
     async def reach_storage(self, pool: str, objects: int) -> None:
         """Lets OSDs of the pool learn of the newest map: each that is asked for an object by a
@@ -263,6 +300,18 @@ class CephConnection:
 
         with contextlib.suppress(TimeoutError):
             await in_thread_within(limit + self._limits.operation, shut_down, ())
+
+
+async def _unless_done(running: asyncio.Future[Any], probe: Awaitable[None]) -> None:
+    """Raises what the probe raises, unless the call that it is for ends before."""
+    probing = asyncio.ensure_future(probe)
+    probing.add_done_callback(_retrieve)
+    try:
+        await asyncio.wait((running, probing), return_when=asyncio.FIRST_COMPLETED)
+        if not running.done():
+            probing.result()
+    finally:
+        probing.cancel()
 
 
 def _retrieve(ended: asyncio.Future[Any]) -> None:

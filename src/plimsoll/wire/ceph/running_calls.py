@@ -27,6 +27,28 @@ class Progress:
         return self._seen != before
 
 
+class Beginning:
+    """Of one call that has to wait before it can begin. Once it is given up it never begins."""
+
+    def __init__(self) -> None:
+        self._is_decided = False
+        self._changed = threading.Lock()
+
+    def begin(self) -> bool:
+        """Said by the thread of the call. False: it was given up."""
+        return self._decide()
+
+    def give_up(self) -> bool:
+        """False: it has begun."""
+        return self._decide()
+
+    def _decide(self) -> bool:
+        """Whether this is the first that decides."""
+        with self._changed:
+            is_first, self._is_decided = not self._is_decided, True
+            return is_first
+
+
 class RunningCalls:
     def __init__(self) -> None:
         self._running: Counter[str] = Counter()
