@@ -24,6 +24,7 @@ from plimsoll.processes.driver.backends.rbd.image_assets import (
     make_empty,
     remove_if_there,
 )
+from plimsoll.runtime.clock import SystemClock
 from plimsoll.wire.ceph.connection import CephConnection, PoolScope
 from plimsoll.wire.ceph.images import NewImage, RbdImages
 from plimsoll.wire.ceph.objects import RadosObjects
@@ -82,7 +83,7 @@ class JournalGround:
             crash.pass_by(operation)
 
         removal = ImageRemoval(self.connection)
-        return JournalRunner(self.connection, removal, on_operation=on_operation)
+        return JournalRunner(self.connection, removal, SystemClock(), on_operation=on_operation)
 
     def calls(self, crash: Crash) -> JournaledAssets:
         return JournaledAssets(self.journal, self.runner(crash))

@@ -127,7 +127,7 @@ class ImagesGround:
             mounts=Mounts.NONE,
         )
         removal = CountedRemoval(ImageRemoval(self.connection))
-        runner = JournalRunner(self.connection, removal)
+        runner = JournalRunner(self.connection, removal, SystemClock())
         backend = self._backend(settings, runner)
         identity = DriverIdentity(name=NAME, backend="rbd", version="0", nodes=(NODE,))
         with closing(Ledger(self.directory)) as ledger:

@@ -110,7 +110,7 @@ class CephfsBackend(JournaledBackend):
         levels = names_in(options.domain_levels)
         cluster = CephCluster(
             connection=connection,
-            runner=JournalRunner(connection, self._remove_leftover),
+            runner=JournalRunner(connection, self._remove_leftover, settings.clock),
             cluster_id=options.cluster_id,
             namespace=NAMESPACE,
         )

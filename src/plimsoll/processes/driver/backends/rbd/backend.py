@@ -40,6 +40,7 @@ from plimsoll.processes.driver.backends.ceph.records.journaled_entries import (
     is_snapshot,
 )
 from plimsoll.processes.driver.backends.ceph.shared_options import names_in
+from plimsoll.processes.driver.backends.ceph.silent_pools import SilentPools
 from plimsoll.processes.driver.backends.protocol import (
     BackendFeatures,
     BackendRequest,
@@ -63,7 +64,6 @@ from plimsoll.processes.driver.backends.rbd.fuse_devices import FuseDevices
 from plimsoll.processes.driver.backends.rbd.image_assets import make_empty, remove_if_there
 from plimsoll.processes.driver.backends.rbd.node_images import NodeImages, watchers_of
 from plimsoll.processes.driver.backends.rbd.options import RbdOptions, overcommit_of
-from plimsoll.processes.driver.backends.rbd.silent_pools import SilentPools
 from plimsoll.processes.driver.node.filesystems import EXT4, MINIMUM_BYTES
 from plimsoll.processes.driver.records import (
     SnapshotRecord,

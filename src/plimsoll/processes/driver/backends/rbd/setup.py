@@ -59,7 +59,7 @@ def _of_one(
         log.warning("volumes cannot be used here", extra={"reason": "needs root and rbd-fuse"})
     cluster = CephCluster(
         connection=connection,
-        runner=JournalRunner(connection, ImageRemoval(connection)),
+        runner=JournalRunner(connection, ImageRemoval(connection), settings.clock),
         cluster_id=options.cluster_id,
         older_journals=names_in(options.older_journals),
     )

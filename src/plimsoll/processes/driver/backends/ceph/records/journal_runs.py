@@ -21,6 +21,8 @@ from plimsoll.decide.ceph.journal.operations import (
     RemoveRadosObject,
     WriteRadosObject,
 )
+from plimsoll.processes.driver.backends.ceph.silent_pools import SilentPools
+from plimsoll.runtime.clock import Clock
 from plimsoll.wire.ceph.connection import CephConnection, PoolScope
 from plimsoll.wire.ceph.errors import CephError, CephFailure
 from plimsoll.wire.ceph.objects import Creating, ObjectWrite, RadosObjects
@@ -63,12 +65,15 @@ class JournalRunner:
         self,
         connection: CephConnection,
         remove: RemoveLeftover,
+        clock: Clock,
         *,
         on_operation: Callable[[RadosOperation], None] = _nothing,
     ) -> None:
         """`on_operation` is called before and after each: where a test lets the process die."""
         self._connection = connection
         self._remove = remove
+        self.silent_pools = SilentPools(clock)
+        """Where an operation, or what was made for one, has timed out."""
         self.on_operation = on_operation
 
     async def run(self, steps: RadosSteps[T | JournalProblem]) -> T:
@@ -88,6 +93,8 @@ class JournalRunner:
         try:
             answer = await self._carried_out(operation)
         except CephError as error:
+            if pool := _pool_of(operation):
+                self.silent_pools.note(pool, error)
             problem = PROBLEM_BY_FAILURE.get(error.failure, RadosProblem.FAILED)
             return RadosAnswer(problem=problem), error
         self.on_operation(operation)
@@ -127,6 +134,19 @@ class JournalRunner:
     def _objects(self, object_: RadosObject) -> RadosObjects:
         scope = PoolScope(pool=object_.pool, namespace=object_.namespace)
         return RadosObjects(self._connection, scope)
+
+
+def _pool_of(operation: RadosOperation) -> str:
+    """Empty: it is asked of monitors."""
+    match operation:
+        case ReadKeys() | WriteRadosObject() | RemoveRadosObject():
+            return operation.object.pool
+        case RemoveImage():
+            return operation.pool
+        case FindPoolName():
+            return ""
+        case _:
+            assert_never(operation)
 
 
 def _checked(found: T | JournalProblem, cause: CephError | None) -> T:

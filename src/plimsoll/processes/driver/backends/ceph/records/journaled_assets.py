@@ -72,6 +72,7 @@ class JournaledAssets:
         try:
             asset_id = await make(found.place)
         except CephError as error:
+            self._runner.silent_pools.note(found.place.pool.name, error)
             if error.failure in CERTAIN:
                 await self._runner.run(abandon(self._journal, found))
             raise
@@ -81,10 +82,11 @@ class JournaledAssets:
         return BegunAsset(journal=self._journal, reserved=found, asset_id=asset_id)
 
     async def give_up(self, request_name: str, *, only_uuid: str = "") -> None:
-        """Whatever is being made for the request. What cannot be removed now is a leftover."""
+        """Whatever is being made for the request. What cannot be removed now is a leftover; a pool
+        that did not answer a moment ago is not waited for again."""
         steps = give_up(self._journal, request_name, only_uuid=only_uuid)
         place: ImagePlace | None = await self._runner.run(steps)
-        if place is not None:
+        if place is not None and self._runner.silent_pools.find(place.pool.name) is None:
             with suppress(JournalError):
                 await self._runner.run(remove_pieces(self._journal, place))
 

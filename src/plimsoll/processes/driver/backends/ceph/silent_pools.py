@@ -1,7 +1,8 @@
 """Pools that did not answer a moment ago.
 
 A question to such a pool waits for a time limit. Many of them, for each volume of a list, would
-wait for it again and again, and the list would not be there in time.
+wait for it again and again, and the list would not be there in time. A call that has waited for it
+once ends with that, and leaves to a later one what it would remove there.
 """
 
 from datetime import datetime, timedelta

@@ -1,6 +1,6 @@
 from datetime import timedelta
 
-from plimsoll.processes.driver.backends.rbd.silent_pools import SILENT_FOR, SilentPools
+from plimsoll.processes.driver.backends.ceph.silent_pools import SILENT_FOR, SilentPools
 from plimsoll.runtime.clock import SteppedClock
 from plimsoll.wire.ceph.errors import CephError, CephFailure
 
