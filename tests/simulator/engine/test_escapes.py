@@ -40,7 +40,6 @@ PAST_THE_LOOP: dict[str, Callable[[], object]] = {
     "name": lambda: socket.getaddrinfo("localhost", 1),
     "address": lambda: socket.gethostbyaddr("127.0.0.1"),
     "name-of-address": lambda: socket.getnameinfo(("127.0.0.1", 1), 0),
-    "own-name": socket.gethostname,
 }
 
 

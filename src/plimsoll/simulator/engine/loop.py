@@ -332,7 +332,6 @@ PAST_THE_LOOP = frozenset(
         "socket.getaddrinfo",
         "socket.gethostbyaddr",
         "socket.gethostbyname",
-        "socket.gethostname",
         "socket.getnameinfo",
         "socket.sendmsg",
         "socket.sendto",

@@ -237,7 +237,9 @@ async def test_growing_a_volume_that_is_gone_is_refused(found: Found) -> None:
     assert refusal.value.code is StatusCode.NOT_FOUND
 
 
+@without_device_mapper
 async def test_on_start_only_volumes_of_ours_without_a_record_are_removed(found: Found) -> None:
+    """Nothing can have been written to them, so nothing is lost."""
     group, settings = found
     backend = await opened(settings)
     kept = await made(backend, 2, name="lvm-kept")
@@ -250,6 +252,20 @@ async def test_on_start_only_volumes_of_ours_without_a_record_are_removed(found:
     )
     await make(settings).settle([kept], [])
     assert group.names() == {"lvm-kept", "foreign", "lvm-others"}
+
+
+async def test_finished_volumes_whose_records_are_lost_stay_where_they_could_be_written(
+    found: Found, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    group, settings = found
+    backend = await opened(settings)
+    record = await made(backend, 2, name="lvm-written")
+    await made(backend, 2, name="lvm-unfinished")
+    mark = ("lvchange", "--addtag", "plimsoll.unfinished", f"{group.lvm.group}/lvm-unfinished")
+    group.run(*mark)
+    monkeypatch.setattr(backend, "_why_no_devices", "")
+    await backend.settle([], [])
+    assert group.names() == {record.id}
 
 
 async def test_a_driver_whose_records_are_lost_removes_nothing(

@@ -14,7 +14,7 @@ import pytest
 from plimsoll.processes.driver.backends.lvm.backend import make
 from plimsoll.processes.driver.backends.lvm.commands import NewVolume
 from plimsoll.processes.driver.backends.lvm.layouts import LvmArrangement, LvmShape
-from plimsoll.processes.driver.backends.lvm.tags import tags_of
+from plimsoll.processes.driver.backends.lvm.tags import UNFINISHED, tags_of
 from plimsoll.wire.csi.client import CsiClient
 from plimsoll.wire.csi.errors import DriverError
 from plimsoll.wire.csi.gen import csi_pb2 as csi
@@ -101,7 +101,7 @@ async def test_a_volume_that_an_orphaned_command_makes_late_is_removed(tmp_path:
                 name="lvm-late",
                 shape=LvmShape(arrangement=LvmArrangement.LINEAR),
                 extents=1,
-                tags=tags_of("lvm-late", owner=owner, name="pvc-1"),
+                tags=(*tags_of("lvm-late", owner=owner, name="pvc-1"), UNFINISHED),
                 ranges=(f"{group.lvm.disks[0]}:0-0",),
             )
         )

@@ -154,9 +154,14 @@ class LvmBackend:
         recorded = {each.id for each in volumes} | {each.id for each in snapshots}
         for name, found in group.volumes.items():
             is_ours = tags.is_made_by(self._owner, found.tags) and tags.is_volume(name, found.tags)
-            if is_ours and name not in recorded:
-                await self._group.remove(name)
-                log.info("volume without a record removed", extra={"volume": name})
+            if not is_ours or name in recorded:
+                continue
+            if tags.is_finished(found.tags) and not self._why_no_devices:
+                # Records can be lost, and data must not be lost with them.
+                log.warning("volume without a record kept", extra={"volume": name})
+                continue
+            await self._group.remove(name)
+            log.info("volume without a record removed", extra={"volume": name})
         for name in sorted(recorded - group.volumes.keys()):
             log.error("volume lost", extra={"volume": name, "volume_group": group.name})
 
