@@ -75,8 +75,8 @@ class Changes:
             size = chosen_size(wanted, layout)
             place = find_larger_place(pools, layout, volume.placement, size)
             if place is None:
-                # Nothing has begun, so the size may be given up: RESOURCE_EXHAUSTED would say that the
-                # driver may still be at work on it.
+                # Nothing has begun, so the size may be given up. RESOURCE_EXHAUSTED would say that
+                # the driver may still be at work on it.
                 raise out_of_range(
                     f"volume {volume.id}: cannot grow from {volume.size_bytes} to {size} bytes,"
                     " there is no room for that where it is"
