@@ -38,12 +38,12 @@ async def test_the_first_publish_is_recorded_once() -> None:
         assert (await running.driver.volume(volume.volume_id)).first_published_at == first
 
 
-async def test_files_that_belong_to_no_volume_are_cleared_away(tmp_path: Path) -> None:
-    for name in ("volumes/pools-stranger", "snapshots/.half.new"):
+async def test_what_was_half_made_is_cleared_away_and_finished_files_stay(tmp_path: Path) -> None:
+    for name in ("volumes/pools-stranger", "volumes/.half.new", "snapshots/.half.new"):
         (tmp_path / name).mkdir(parents=True)
     async with a_driver(directory=tmp_path) as running:
         volume = await running.create(mib=5)
-        assert names(tmp_path / "volumes") == {volume.volume_id}
+        assert names(tmp_path / "volumes") == {volume.volume_id, "pools-stranger"}
         assert names(tmp_path / "snapshots") == set()
 
 
