@@ -76,6 +76,17 @@ def test_a_refusal_counts_for_a_minute_and_for_twice_as_long_each_time_again() -
     assert active(memory, timedelta(minutes=7)) == []
 
 
+def test_a_node_whose_refusal_has_ended_takes_its_turn_while_another_one_counts() -> None:
+    """Or two nodes whose refusals end one after the other would be tried by turns for ever."""
+    memory = remembering("worse", "best", "second")
+    memory.add(POD, a_refusal("best", NOW + timedelta(minutes=2)))
+    soon = NOW + timedelta(minutes=3)
+    assert [refusal.node for refusal in memory.active(POD, soon)] == ["best"]
+    in_turn = [refusal.node for refusal in memory.in_turn(POD, soon)]
+    assert in_turn == ["worse", "second", "best"]
+    assert memory.in_turn(POD, NOW + timedelta(minutes=4)) == []
+
+
 def test_an_attempt_counts_once_however_many_claims_the_node_is_taken_off() -> None:
     memory = Refusals()
     first, second = (replace(a_refusal(), hold=hold) for hold in ("uid/0", "uid/1"))

@@ -167,6 +167,16 @@ class Refusals:
             return []
         return [refusal for refusal in remembered.by_node.values() if refusal.is_active(now)]
 
+    def in_turn(self, pod: Pod, now: datetime) -> list[Refusal]:
+        """In which order nodes are to be tried again, after those that have not refused the pod.
+
+        As long as one counts, those that have ended take their turns as well. Two nodes with the
+        best scores, whose refusals end one after the other, would else be tried by turns for ever.
+        """
+        if not self.active(pod, now):
+            return []
+        return [*self._by_pod[pod.key].by_node.values()]
+
     def not_before(self, pod: Pod, node: str) -> datetime | None:
         """When the node may be tried again for the pod; None: it has not refused the pod, or has
         changed since."""

@@ -174,7 +174,7 @@ class Cycle:
         if parts.groups is not None and (obstacle := parts.groups.find_obstacle(pod)):
             self._hold_up(entry, obstacle, began)
             return
-        refused = parts.refusals.nodes_refused_to(pod) if parts.refusals else ()
+        refused = parts.refusals.nodes_to_try_last(pod) if parts.refusals else ()
         decision = parts.kernel.decide(pod, attempt=entry.attempts, refused=refused)
         parts.metrics.judged(parts.clock.monotonic() - began)
         parts.metrics.capacity_used(capacity_uses(pod, parts.kernel.columns))

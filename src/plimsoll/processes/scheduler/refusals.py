@@ -66,8 +66,12 @@ class RefusalLearner:
         state.on_observed(self.observe)
 
     def nodes_refused_to(self, pod: Pod) -> list[str]:
-        """The least recently refused first."""
+        """Whose refusals count now, the least recently refused first."""
         return [each.node for each in self.memory.active(pod, self._client.clock.now())]
+
+    def nodes_to_try_last(self, pod: Pod) -> list[str]:
+        """In this order."""
+        return [each.node for each in self.memory.in_turn(pod, self._client.clock.now())]
 
     def find_pause(self, pod: Pod, node: str) -> RefusalPause | None:
         """Until when the pod waits before this node is tried again for it; None: it need not."""
