@@ -200,7 +200,7 @@ async def test_each_class_promises_by_its_own_factor_and_all_hold_the_same_promi
         assert await driver.expand(volume.volume_id, 200) == 200
         grown = expand_request(small.volume_id, 24)
         answer = await driver.refused(m.CONTROLLER_EXPAND_VOLUME, grown)
-        assert answer is DriverFailure.OUT_OF_CAPACITY
+        assert answer is DriverFailure.REJECTED
         for each in (small, volume):
             await driver.delete(each.volume_id)
 
