@@ -415,14 +415,15 @@ def placed(pod: Pod) -> Pod:
 
 
 def test_a_node_that_was_selected_here_reserves_for_a_while_though_the_pod_is_gone() -> None:
-    """The provisioner looks at the claim alone, and may be about to begin."""
+    """The provisioner looks at the claim alone: it begins when it is there again."""
     seen = Watched(capacity(10), OTHER)
     seen.decide(USER)
     seen.columns.remove(USER)
+    seen.kernel.advance(NOON)
     assert not seen.is_placed()
-    assert not seen.kernel.advance(NOON + UNDECIDED - MOMENT)
+    assert not seen.kernel.advance(NOON + UNBEGUN - MOMENT)
     assert not seen.is_placed()
-    assert seen.kernel.advance(NOON + UNDECIDED)
+    assert seen.kernel.advance(NOON + UNBEGUN)
     assert seen.is_placed()
 
 
@@ -431,7 +432,7 @@ def test_a_pod_that_comes_again_reserves_as_long_as_any_other() -> None:
     seen.decide(USER)
     seen.columns.remove(USER)
     seen.put(USER)
-    seen.kernel.advance(NOON + UNDECIDED)
+    seen.kernel.advance(NOON + UNBEGUN - MOMENT)
     assert not seen.is_placed()
 
 

@@ -83,7 +83,8 @@ class ReservationDeadlines:
             self._left[wait] = max(least, self._left[wait])
 
     def shorten(self, wait: ReservationWait) -> None:
-        """The scheduler has found no node for the pods of the claim, or they are gone."""
+        """The scheduler has found no node for the pods of the claim; or they are gone, and another
+        writer has selected the node."""
         if self.now is None:
             return
         if wait in self._new:

@@ -240,7 +240,8 @@ class ReservationIndex:
         """It waits for its provisioner."""
         wait = self.selections.wait(key)
         self.deadlines.begin(wait)
-        if key not in self._users:
+        if key not in self._users and key not in self.selections.decided:
+            # What was decided here is carried out without the pod, when its provisioner is back.
             self.deadlines.shorten(wait)
 
     def _put(self, key: ReservationKey, found: Reservation | None) -> None:
